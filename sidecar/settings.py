@@ -1,0 +1,115 @@
+"""Every option's home: folders, environment variables, defaults and limits.
+
+In: the process environment. Out: `Settings`, read once at start. Command-line options override these; nothing else in
+the package reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+def _folder(variable: str, fallback: Path) -> Path:
+    value = os.environ.get(variable)
+    return Path(value).expanduser() if value else fallback
+
+
+def _data_home() -> Path:
+    return _folder("XDG_DATA_HOME", Path.home() / ".local" / "share") / "lean-sidecar"
+
+
+def _cache_home() -> Path:
+    return _folder("XDG_CACHE_HOME", Path.home() / ".cache") / "lean-sidecar"
+
+
+def _runtime_home() -> Path:
+    fallback = _cache_home() / "run"
+    variable = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(variable) / "lean-sidecar" if variable else fallback
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Numbers that a client may rely on; `status` reports them under the same names.
+
+    Attributes:
+        body_bytes: Largest request body.
+        goal_bytes: Longest goal text (UTF-8); longer ones are refused, not cut.
+        text_bytes: Longest text of one premise, query or embedded text.
+        name_bytes: Longest name of a declaration, module or environment.
+        k: Largest number of results of one request.
+        premises: Most premises sent along with one request.
+        imports: Most directly imported modules.
+        texts: Most texts of one `embed` request.
+        depth: Deepest nesting of a request body.
+        waiting: Requests that may wait for a model before new ones are refused with 503.
+        deadline_ms: Largest and default deadline of a request.
+    """
+
+    body_bytes: int = 64 * 1024 * 1024
+    goal_bytes: int = 262_144
+    text_bytes: int = 65_536
+    name_bytes: int = 4_096
+    k: int = 4_096
+    premises: int = 16_384
+    imports: int = 20_000
+    texts: int = 8_192
+    depth: int = 16
+    waiting: int = 512
+    deadline_ms: int = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are and how the sidecar runs.
+
+    Attributes:
+        data_folder: Indexes that the user built (`LEAN_SIDECAR_DATA`).
+        cache_folder: What can be made again: the example index, embeddings of unknown premises
+            (`LEAN_SIDECAR_CACHE`).
+        runtime_folder: Address, token and lock of the running server (`LEAN_SIDECAR_RUNTIME`).
+        index: Folder of the index to serve (`LEAN_SIDECAR_INDEX`); None means `data_folder/default`, or the embedded
+            example library when that does not exist.
+        url: Server to use instead of a local one (`LEAN_SIDECAR_URL`).
+        token: Bearer token for servers that want one (`LEAN_SIDECAR_TOKEN`).
+        threads: Threads of a model on a CPU (`LEAN_SIDECAR_THREADS`); 0 chooses half the cores, at most 4.
+        idle_seconds: A server that a bridge started stops after this long without a request
+            (`LEAN_SIDECAR_IDLE_SECONDS`).
+        cache_bytes: Largest size of the on-disk cache of premise embeddings (`LEAN_SIDECAR_CACHE_BYTES`).
+        limits: See `Limits`.
+    """
+
+    data_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_DATA", _data_home()))
+    cache_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_CACHE", _cache_home()))
+    runtime_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_RUNTIME", _runtime_home()))
+    index: Path | None = field(
+        default_factory=lambda: Path(v).expanduser() if (v := os.environ.get("LEAN_SIDECAR_INDEX")) else None
+    )
+    url: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_URL") or None)
+    token: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_TOKEN") or None)
+    threads: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_THREADS", 0))
+    idle_seconds: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_IDLE_SECONDS", 1_800))
+    cache_bytes: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_CACHE_BYTES", 1 << 30))
+    limits: Limits = field(default_factory=Limits)
+
+
+def _integer(variable: str, default: int) -> int:
+    value = os.environ.get(variable)
+    if not value:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if number < 0:
+        from sidecar.errors import SidecarError
+
+        raise SidecarError(
+            "bad_request",
+            f"{value!r} is not a whole number of at least 0",
+            field=variable,
+            hint=f"unset {variable} or give a whole number",
+        )
+    return number
