@@ -1,0 +1,1 @@
+"""What is measured and printed; figures go to `results/*.jsonl` (see `record`)."""

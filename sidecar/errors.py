@@ -107,7 +107,7 @@ class SidecarError(Exception):
     def from_wire(cls, wire: dict[str, object]) -> SidecarError:
         """Read back what `as_wire` wrote; unknown codes become `internal`."""
         code = wire.get("code")
-        known: ErrorCode = code if code in HTTP_STATUS else "internal"  # type: ignore[assignment]
+        known: ErrorCode = code if code in HTTP_STATUS else "internal"
         retry_after = wire.get("retry_after")
         field, hint = wire.get("field"), wire.get("hint")
         return cls(

@@ -57,9 +57,7 @@ def test_the_interval_holds_the_mean(values: list[bool]) -> None:
     assert interval.n == len(values)
 
 
-@given(
-    st.permutations(list("abcdefgh")), st.sets(st.sampled_from("abcdefghxyz"), min_size=1), st.integers(1, 12)
-)
+@given(st.permutations(list("abcdefgh")), st.sets(st.sampled_from("abcdefghxyz"), min_size=1), st.integers(1, 12))
 def test_recall_never_falls_with_k(ranking: list[str], gold: set[str], k: int) -> None:
     judged = metrics.judge(ranking, gold)
     assert metrics.recall(judged, k) <= metrics.recall(judged, k + 1) <= 1.0

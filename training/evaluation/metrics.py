@@ -88,9 +88,7 @@ class Interval:
     n: int
 
 
-def bootstrap(
-    values: Sequence[float] | npt.NDArray[np.float64], *, samples: int = 1_000, seed: int = 0
-) -> Interval:
+def bootstrap(values: Sequence[float] | npt.NDArray[np.float64], *, samples: int = 1_000, seed: int = 0) -> Interval:
     """Mean and 95 % percentile bootstrap interval (Efron 1979) over queries.
 
     Returns:
