@@ -1,0 +1,126 @@
+"""`lean-sidecar index`: make, look at, check and refresh an index.
+
+In: a corpus and an encoder. Out: an index folder (see `sidecar.index`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+app = typer.Typer(help="Build, inspect, verify and update an index.", no_args_is_help=True)
+
+ENCODER_HELP = "small, static, a folder with a model, or the name of a model on a hub."
+
+
+@app.command()
+def build(
+    source: Path | None = typer.Argument(None, help="Corpus folder; the embedded example library when left out."),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", help="Folder to write; the default index of the user when left out."
+    ),
+    encoder: str = typer.Option("small", help=ENCODER_HELP),
+    format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
+    threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores."),
+    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:N."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Build an index. An interrupted build goes on where it stopped when the same command is given again."""
+    import os
+
+    from sidecar.cli.output import print_json, print_pairs
+    from sidecar.corpus.source import example_corpus, open_corpus
+    from sidecar.encoder.load import load_encoder
+    from sidecar.index.build import build_index
+    from sidecar.settings import Settings
+
+    folder = output or Settings().data_folder / "default"
+    corpus = example_corpus() if source is None else open_corpus(source, format_)
+    loaded = load_encoder(encoder, threads=threads or os.cpu_count() or 1, device=device)
+    manifest = build_index(corpus, folder, loaded)
+    summary = {"folder": str(folder), **manifest.summary()}
+    if as_json:
+        print_json(summary)
+    else:
+        print_pairs("index built", summary)
+
+
+@app.command()
+def info(
+    folder: Path | None = typer.Argument(None, help="Index folder; the one that would be served when left out."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Show what an index holds and what it was made from."""
+    from sidecar.cli.output import print_json, print_pairs
+    from sidecar.index.manifest import Manifest
+
+    chosen = _chosen(folder)
+    summary = {"folder": str(chosen), **Manifest.read(chosen).summary()}
+    if as_json:
+        print_json(summary)
+    else:
+        print_pairs("index", summary)
+
+
+@app.command()
+def verify(
+    folder: Path | None = typer.Argument(None, help="Index folder; the one that would be served when left out."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Read every byte of an index and check it; exit status 1 when something is wrong."""
+    from sidecar.cli.output import note, print_json
+    from sidecar.index.verify import verify_index
+
+    chosen = _chosen(folder)
+    faults = verify_index(chosen)
+    if as_json:
+        print_json({"folder": str(chosen), "faults": faults})
+    else:
+        for fault in faults:
+            note(f"fault: {fault}")
+        typer.echo(f"{chosen}: " + (f"{len(faults)} faults" if faults else "all checks passed"))
+    if faults:
+        raise typer.Exit(1)
+
+
+@app.command()
+def update(
+    folder: Path = typer.Argument(help="Index folder."),
+    source: Path = typer.Argument(help="Corpus folder, in any format that `build` reads."),
+    format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
+    threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Bring an index up to date with a corpus; only what changed is encoded."""
+    import os
+
+    from sidecar.cli.output import print_json, print_pairs
+    from sidecar.corpus.source import open_corpus
+    from sidecar.encoder.load import load_encoder
+    from sidecar.index.build import update_index
+    from sidecar.index.manifest import Manifest
+
+    manifest = Manifest.read(folder)
+    encoder = load_encoder(manifest.encoder_name, threads=threads or os.cpu_count() or 1)
+    report = update_index(folder, open_corpus(source, format_), encoder)
+    if as_json:
+        print_json(report.as_wire())
+    else:
+        print_pairs("index updated", report.as_wire())
+
+
+def _chosen(folder: Path | None) -> Path:
+    from sidecar.errors import SidecarError
+    from sidecar.settings import Settings
+
+    settings = Settings()
+    chosen = folder or settings.index or settings.data_folder / "default"
+    if not chosen.is_dir():
+        raise SidecarError(
+            "not_found",
+            f"{chosen} is not a folder",
+            field="index",
+            hint="build one with `lean-sidecar index build CORPUS --output FOLDER`",
+        )
+    return chosen

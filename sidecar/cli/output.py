@@ -1,0 +1,52 @@
+"""What commands print: tables for people, one JSON value for programs, errors with an exit status.
+
+In: results and errors. Out: text on stdout (answers) and stderr (everything else).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from sidecar.errors import SidecarError
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value on stdout, non-ASCII letters as they are."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    sys.stdout.write(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table; markup characters in cells are shown as they are."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    Console().print(table)
+
+
+def print_pairs(title: str, pairs: Mapping[str, object]) -> None:
+    """Print names and values, one a line."""
+    print_table(title, ["", ""], list(pairs.items()))
+
+
+def note(message: str) -> None:
+    """Say something to the person, beside the answer."""
+    sys.stderr.write(message + "\n")
+
+
+def fail(error: SidecarError, *, as_json: bool) -> NoReturn:
+    """Print an error and leave with its exit status."""
+    if as_json:
+        print_json({"error": error.as_wire()})
+    else:
+        sys.stderr.write(f"error: {error}\n")
+    raise SystemExit(error.exit_status)

@@ -1,0 +1,1 @@
+"""Training and evaluation data: one typed example, one reader a source."""
