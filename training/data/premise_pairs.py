@@ -49,7 +49,7 @@ def read_pairs(folder: Path, split: str, *, include_weak: bool = True) -> Iterat
         number = 0
         try:
             with gzip.open(path, "rt", encoding="utf-8") as file:
-                for number, line in enumerate(file, start=1):
+                for number, line in enumerate(file, start=1):  # noqa: B007 - the handlers below name it
                     example = _example(json.loads(line), include_weak)
                     if example.positives:
                         yield example
