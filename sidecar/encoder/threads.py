@@ -1,0 +1,51 @@
+"""How many threads a model may use, and threads that sleep instead of spinning.
+
+In: the environment, the machine's limits and a wish. Out: environment variables set before torch loads, and a number
+of threads. A sidecar lives beside a busy Lean: OpenMP's default is to spin between two operations, and two spinning
+threads on shared cores are slower than one that sleeps.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_QUIET = {
+    "OMP_WAIT_POLICY": "PASSIVE",  # libgomp, which the CPU wheels of torch bring
+    "KMP_BLOCKTIME": "0",  # Intel's and LLVM's OpenMP, which other builds bring
+    "TOKENIZERS_PARALLELISM": "false",  # the tokenizer's own thread pool would take every core
+}
+
+_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def use_quiet_threads() -> None:
+    """Make OpenMP threads sleep between operations.
+
+    Must run before torch is imported, so every process entry point that serves or builds calls it first. A variable
+    that the user set is left alone.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: its affinity and its container's quota, at least 1."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    try:
+        quota, period = _CGROUP_QUOTA.read_text(encoding="ascii").split()
+        if quota != "max":
+            cores = min(cores, -(-int(quota) // int(period)))
+    except (OSError, ValueError, ZeroDivisionError):
+        pass
+    return max(1, cores)
+
+
+def model_threads(wish: int) -> int:
+    """Threads for one model.
+
+    Args:
+        wish: A number of threads, or 0 for the default: half the usable cores, at most 4.
+    """
+    return wish if wish > 0 else max(1, min(4, usable_cores() // 2))

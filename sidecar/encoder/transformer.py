@@ -1,0 +1,244 @@
+"""The transformer tiers: a Hugging Face model, pooled.
+
+In: texts. Out: unit vectors. On a CPU the model runs in bfloat16 where the processor multiplies bfloat16 in hardware
+and in float32 elsewhere; on a GPU in bfloat16, replaying CUDA graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sidecar.encoder.base import FloatMatrix, Purpose
+from sidecar.encoder.buckets import plan
+from sidecar.encoder.folder import EncoderDescription, Pooling, fingerprint, folder_hash, weight_files
+from sidecar.encoder.hardware import has_fast_bfloat16
+from sidecar.encoder.threads import model_threads
+from sidecar.encoder.vectors import unit_rows
+from sidecar.errors import SidecarError
+
+if TYPE_CHECKING:
+    import torch
+
+    from sidecar.encoder.tokens import TextTokenizer
+
+TOKENS_PER_BATCH_CPU = 1_024
+"""Padded tokens of one forward pass on a CPU: larger batches are no faster there, and fall out of the caches."""
+
+Forward = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
+"""(token numbers int64, mask int64), both (texts, length) → pooled vectors (texts, dimension)."""
+
+
+class TransformerEncoder:
+    """An `Encoder` over a Hugging Face model.
+
+    Args:
+        name: What loads it again.
+        tokenizer: The model's tokenizer.
+        forward: The model with its pooling.
+        dimension: Length of the vectors that `forward` gives.
+        description: Prompts and limits.
+        device: Where `forward` runs.
+        backend: Device and number format, for people.
+        tokens_per_batch: Most padded tokens of one forward pass.
+        source_hash: Gives the hash of weights, tokenizer and description.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tokenizer: TextTokenizer,
+        forward: Forward,
+        dimension: int,
+        description: EncoderDescription,
+        *,
+        device: str,
+        backend: str,
+        tokens_per_batch: int,
+        source_hash: Callable[[], str],
+    ) -> None:
+        self._name = name
+        self._tokenizer = tokenizer
+        self._forward = forward
+        self._dimension = dimension
+        self._description = description
+        self._device = device
+        self._backend = backend
+        self._tokens_per_batch = tokens_per_batch
+        self._source_hash = source_hash
+
+    @property
+    def name(self) -> str:
+        """See `Encoder.name`."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """See `Encoder.dimension`."""
+        return self._dimension
+
+    @property
+    def max_tokens(self) -> int:
+        """See `Encoder.max_tokens`."""
+        return self._description.max_tokens
+
+    @property
+    def backend(self) -> str:
+        """See `Encoder.backend`."""
+        return self._backend
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Encoder.fingerprint`."""
+        return fingerprint(self._source_hash())
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> FloatMatrix:
+        """See `Encoder.encode`."""
+        import torch
+
+        prompt = self._description.prompt(purpose)
+        rows = [self._tokenizer.framed(numbers) if numbers else [] for numbers in self._tokenizer.raw(texts, prompt)]
+        vectors = np.zeros((len(rows), self._dimension), dtype=np.float32)
+        with torch.inference_mode():
+            for batch in plan([len(row) for row in rows], self.max_tokens, self._tokens_per_batch):
+                numbers, mask = _tensors([rows[row] for row in batch.rows], batch.length)
+                pooled = self._forward(numbers.to(self._device), mask.to(self._device))
+                vectors[list(batch.rows)] = pooled.float().cpu().numpy()
+        return unit_rows(vectors)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """See `Encoder.count_tokens`."""
+        return self._tokenizer.count(texts)
+
+
+def load_transformer(
+    name: str, folder: Path, description: EncoderDescription, *, threads: int, device: str
+) -> TransformerEncoder:
+    """Load a transformer folder (see `folder.py`).
+
+    Args:
+        name: What loads it again.
+        folder: The folder.
+        description: What `read_description` said about it.
+        threads: Threads on a CPU; 0 for the default.
+        device: `cpu`, `cuda`, `cuda:1`, …
+
+    Raises:
+        SidecarError: `bad_request` when the weights cannot be read.
+    """
+    import torch
+
+    from sidecar.encoder.tokens import TextTokenizer
+
+    weight_files(folder, description)
+    on_cpu = device == "cpu"
+    wide = on_cpu and not (has_fast_bfloat16() and torch.backends.mkldnn.is_available())
+    number_format = torch.float32 if wide else torch.bfloat16
+    tokenizer = TextTokenizer.from_folder(
+        folder / description.weights, description.max_tokens, special=description.special, lower=description.lower
+    )
+    model, width = _load_model(folder / description.weights, number_format)
+    model.to(device)
+    forward, dimension = _pooled(model, width, folder, description, number_format, device)
+    if on_cpu:
+        count = model_threads(threads)
+        torch.set_num_threads(count)
+        backend = f"cpu {'fp32' if wide else 'bf16'}, {count} thread{'s' if count > 1 else ''}"
+    else:
+        backend = f"{device} bf16"
+    return TransformerEncoder(
+        name,
+        tokenizer,
+        forward,
+        dimension,
+        description,
+        device=device,
+        backend=backend,
+        tokens_per_batch=TOKENS_PER_BATCH_CPU,
+        source_hash=lambda: folder_hash(folder, description),
+    )
+
+
+def _load_model(folder: Path, number_format: torch.dtype) -> tuple[Any, int]:
+    import transformers
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    try:
+        model = transformers.AutoModel.from_pretrained(
+            folder, dtype=number_format, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        )
+    except Exception as error:
+        raise SidecarError(
+            "bad_request",
+            f"the model in {folder} cannot be loaded: {error}",
+            field="encoder",
+            hint="the folder must hold config.json and matching *.safetensors of a model that transformers knows",
+        ) from error
+    model.eval().requires_grad_(False)
+    return model, int(model.config.hidden_size)
+
+
+def _pooled(
+    model: Any, width: int, folder: Path, description: EncoderDescription, number_format: torch.dtype, device: str
+) -> tuple[Forward, int]:
+    import torch
+    from safetensors.torch import load_file
+
+    maps: list[tuple[torch.Tensor, torch.Tensor | None, bool]] = []
+    dimension = width
+    for dense in description.dense:
+        tensors = load_file(folder / dense.file)
+        weight, bias = tensors["linear.weight"].float(), tensors.get("linear.bias")
+        maps.append((weight.to(device), None if bias is None else bias.float().to(device), dense.activation == "tanh"))
+        dimension = weight.shape[0]
+    kept = min(description.dimension or dimension, dimension)
+
+    def forward(numbers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden = model(input_ids=numbers, attention_mask=mask).last_hidden_state
+        vectors = pool(hidden, mask, description.pooling)
+        for weight, bias, tanh in maps:
+            vectors = torch.nn.functional.linear(vectors, weight, bias)
+            vectors = vectors.tanh() if tanh else vectors
+        return vectors[:, :kept]
+
+    return forward, kept
+
+
+def pool(hidden: torch.Tensor, mask: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    """One vector a text from its token vectors.
+
+    Args:
+        hidden: Token vectors, (texts, length, dimension), padded on the right.
+        mask: 1 for tokens, 0 for padding, (texts, length).
+        pooling: How.
+
+    Returns:
+        float32, (texts, dimension).
+    """
+    import torch
+
+    if pooling == "cls":
+        return hidden[:, 0].float()
+    if pooling == "last":
+        last = mask.sum(dim=1) - 1
+        return hidden[torch.arange(len(hidden), device=hidden.device), last].float()
+    shown = mask.unsqueeze(-1).bool()
+    if pooling == "max":
+        return hidden.float().masked_fill(~shown, float("-inf")).amax(dim=1)
+    return (hidden.float() * shown).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def _tensors(rows: Sequence[Sequence[int]], length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    import torch
+
+    numbers = np.zeros((len(rows), length), dtype=np.int64)
+    mask = np.zeros_like(numbers)
+    for at, row in enumerate(rows):
+        numbers[at, : len(row)] = row
+        mask[at, : len(row)] = 1
+    return torch.from_numpy(numbers), torch.from_numpy(mask)
