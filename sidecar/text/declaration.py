@@ -1,0 +1,145 @@
+"""Declarations and premises: raw texts, canonical texts, constants.
+
+In: a record of the corpus, or the raw text of a premise (`/-- doc -/`, a line end, `kind name binders : type`). Out: the
+words that an encoder reads: those of the name, the conclusion, the binders, the docstring, so that a cut at the end
+loses the least; and the constants of the statement, the conclusion's first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from sidecar.corpus.records import KINDS, Declaration
+from sidecar.text.clean import clean, one_line
+from sidecar.text.names import name_words
+from sidecar.text.query import query_text
+from sidecar.text.words import IDENTIFIER, is_sort, mentioned, words
+
+_KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
+_HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^»]*»|[^\s«:(\[{{⦃]|:(?=[^\s]))+)(?:\.\{{[^}}]*\}})?")
+_BRACKET: Final = re.compile(r"«[^»]*»|[(\[{⦃⟨]|[)\]}⦄⟩]| : ")
+_BINDER_NAMES: Final = re.compile(rf"((?:{IDENTIFIER}|_)(?: (?:{IDENTIFIER}|_))*) : ")
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """One bracketed binder: its names (none for an anonymous instance), the text of its type, and whether `[…]`."""
+
+    names: tuple[str, ...]
+    type: str
+    instance: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A raw premise taken apart; every part is on one line.
+
+    Attributes:
+        kind: Kind of declaration, `""` when the text names none.
+        name: Full name.
+        binders: Bracketed binders before the colon, in order.
+        extends: What stands between the binders and the colon (`extends …`), else `""`.
+        type: What stands after the colon, `""` when there is none.
+        docstring: Text of the docstring without its marks, `""` when there is none.
+    """
+
+    kind: str
+    name: str
+    binders: tuple[Binder, ...]
+    extends: str
+    type: str
+    docstring: str
+
+
+def wire_text(declaration: Declaration) -> str:
+    """The raw text of a declaration as the Lean side would send it."""
+    signature = one_line(declaration.signature)
+    docstring = clean(declaration.docstring).strip()
+    return f"/-- {docstring} -/\n{signature}" if docstring else signature
+
+
+def parse_premise(raw: str) -> Statement:
+    """Take the raw text of a premise apart; never fails (what cannot be read is taken as the type)."""
+    text = clean(raw).strip()
+    docstring = ""
+    if text.startswith("/--"):
+        end = text.rfind("-/\n")
+        if end < 0:
+            end = text.rfind("-/")
+        if end >= 3:
+            docstring, text = text[3:end].strip(), text[end + 2 :]
+    text = one_line(text)
+    head = _HEAD.match(text)
+    if head is None:
+        return Statement("", "", (), "", text.removeprefix(": "), docstring)
+    binders, extends, type_text = _parts(f"{text[head.end() :]} ")
+    return Statement(head[1] or "", head[2], binders, extends, type_text, docstring)
+
+
+def declaration_text(declaration: Declaration) -> str:
+    """Canonical text of a declaration: `premise_text` of its raw text."""
+    return premise_text(wire_text(declaration))
+
+
+def premise_text(raw: str) -> str:
+    """Canonical text of a premise, from its raw text."""
+    statement = parse_premise(raw)
+    types = _types(statement)
+    pieces = [" ".join(name_words(statement.name))]
+    if not is_sort(statement.type):
+        pieces.append(words(statement.type, types))
+    pieces += [words(binder.type, types) for binder in statement.binders if not is_sort(binder.type)]
+    if statement.extends:
+        pieces.append(words(statement.extends, types))
+    if statement.docstring:
+        pieces.append(query_text(statement.docstring))
+    return " ".join(piece for piece in pieces if piece)
+
+
+def premise_identifiers(raw: str) -> list[str]:
+    """Constants of a premise's statement without repeats, those of the conclusion first."""
+    statement = parse_premise(raw)
+    types = _types(statement)
+    found = dict.fromkeys(mentioned(statement.type, types))
+    for binder in statement.binders:
+        found |= dict.fromkeys(mentioned(binder.type, types))
+    found |= dict.fromkeys(mentioned(statement.extends.removeprefix("extends "), types))
+    return list(found)
+
+
+def _parts(text: str) -> tuple[tuple[Binder, ...], str, str]:
+    """Cut ` binders… extends… : type ` at its brackets of depth 0 and its first colon of depth 0."""
+    binders: list[Binder] = []
+    loose: list[str] = []
+    depth = 0
+    start = 0
+    for match in _BRACKET.finditer(text):
+        mark = match[0]
+        if mark in "([{⦃⟨":
+            if depth == 0:
+                loose.append(text[start : match.start()])
+                start = match.end()
+            depth += 1
+        elif mark in ")]}⦄⟩":
+            depth -= 1
+            if depth == 0:
+                binders.append(_binder(text[start : match.start()], mark == "]"))
+                start = match.end()
+        elif mark == " : " and depth == 0:
+            loose.append(text[start : match.start()])
+            return tuple(binders), one_line(" ".join(loose)), text[match.end() :].strip()
+    loose.append(text[start:])
+    return tuple(binders), one_line(" ".join(loose)), ""
+
+
+def _binder(inside: str, instance: bool) -> Binder:
+    match = _BINDER_NAMES.match(inside)
+    if match is None:
+        return Binder((), inside.strip(), instance)
+    return Binder(tuple(match[1].split()), inside[match.end() :].strip(), instance)
+
+
+def _types(statement: Statement) -> dict[str, str]:
+    return {name: binder.type for binder in statement.binders for name in binder.names}

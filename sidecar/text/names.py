@@ -1,0 +1,77 @@
+"""Names of declarations, split into words.
+
+In: names as Lean prints them. Out: components, lower-case words, and a key under which different spellings meet. Names
+stay opaque elsewhere: what is made here serves ranking and look-up, never identity.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from sidecar.text.clean import clean
+from sidecar.text.symbols import CONSTANTS_OF, LETTERS, SPELLED_ATOMS, SPELLED_CONSTANTS
+
+_COMPONENT: Final = re.compile("«([^»]*)»?|([^.«]+)")
+_WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W0-9A-Za-z_]+")
+_LOOSE_DROPPED: Final = re.compile("[._«»\\s]+")
+
+
+def components(name: str) -> tuple[str, ...]:
+    """Split a name at its dots, except at those inside « »; the guillemets themselves are left off.
+
+    >>> components("Std.«term_...*»")
+    ('Std', 'term_...*')
+    """
+    return tuple(quoted or plain for quoted, plain in _COMPONENT.findall(name) if quoted or plain)
+
+
+def plain_letters(text: str) -> str:
+    """Take accents off and bring compatibility letters to their plain form (`Hölder` → `Holder`)."""
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+def name_words(name: str) -> list[str]:
+    """Lower-case words of a name, in order.
+
+    Operator classes are spelled as their operation (`HAdd.hAdd` → add), a component that only repeats the one before it
+    is said once (`Norm.norm` → norm), letters outside ASCII are spelled (`α` → alpha, `inv₀` → inv 0), symbols inside
+    « » are spelled like symbols in statements, and primes are dropped.
+    """
+    spelled = SPELLED_CONSTANTS.get(name)
+    if spelled is not None:
+        return spelled.split()
+    words: list[str] = []
+    previous: list[str] = []
+    for component in components(name):
+        parts = [word.lower() for word in _WORD.findall(plain_letters(component.translate(_IN_NAMES)))]
+        if parts != previous:
+            words += parts
+        previous = parts
+    return words
+
+
+def loose_name(name: str) -> str:
+    """The key under which spellings of one name meet: `addComm`, `add_comm` and `Add.comm` agree.
+
+    Case, dots, underscores, guillemets, spaces, accents and the style of letters do not count; primes do.
+    """
+    spelled = "".join(LETTERS.get(character, character) for character in clean(name))
+    return _LOOSE_DROPPED.sub("", plain_letters(spelled).casefold())
+
+
+def _symbols_in_names() -> dict[int, str]:
+    """What `name_words` puts in the place of each character that is a symbol or a letter outside ASCII."""
+    table = {ord(letter): f" {word} " for letter, word in LETTERS.items()}
+    table |= {ord(atom): f" {word} " for atom, word in SPELLED_ATOMS.items() if len(atom) == 1}
+    for atom, constants in CONSTANTS_OF.items():
+        if len(atom) == 1 and not atom.isascii() and atom not in LETTERS:
+            table[ord(atom)] = "".join(f" {SPELLED_CONSTANTS.get(constant, constant)} " for constant in constants[:1])
+    return table
+
+
+_IN_NAMES: Final = _symbols_in_names()

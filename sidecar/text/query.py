@@ -1,0 +1,129 @@
+"""Questions and docstrings into words.
+
+In: what a person writes: prose, LaTeX, Lean terms, names, or all of them at once. Out: lower-case words, the same ones
+that declarations are spelled with.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sidecar.text.clean import one_line
+from sidecar.text.words import words
+
+_LATEX: Final[dict[str, str]] = {
+    "N": "ℕ",
+    "NN": "ℕ",
+    "Z": "ℤ",
+    "ZZ": "ℤ",
+    "Q": "ℚ",
+    "QQ": "ℚ",
+    "R": "ℝ",
+    "RR": "ℝ",
+    "C": "ℂ",
+    "CC": "ℂ",
+    "le": "≤",
+    "leq": "≤",
+    "leqslant": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "geqslant": "≥",
+    "ne": "≠",
+    "neq": "≠",
+    "in": "∈",
+    "notin": "∉",
+    "ni": "∋",
+    "subset": "⊂",
+    "subseteq": "⊆",
+    "supset": "⊃",
+    "supseteq": "⊇",
+    "cup": "∪",
+    "cap": "∩",
+    "bigcup": "⋃",
+    "bigcap": "⋂",
+    "setminus": "\\",
+    "emptyset": "∅",
+    "varnothing": "∅",
+    "times": "×",
+    "cdot": "*",
+    "div": "/",
+    "circ": "∘",
+    "oplus": "⊕",
+    "otimes": "⊗",
+    "bigoplus": "⨁",
+    "sum": "∑",
+    "prod": "∏",
+    "int": "∫",
+    "oint": "∮",
+    "sqrt": "√",
+    "to": "→",
+    "rightarrow": "→",
+    "longrightarrow": "→",
+    "mapsto": "→",
+    "implies": "→",
+    "Rightarrow": "→",
+    "iff": "↔",
+    "Leftrightarrow": "↔",
+    "forall": "∀",
+    "exists": "∃",
+    "neg": "¬",
+    "lnot": "¬",
+    "land": "∧",
+    "wedge": "∧",
+    "lor": "∨",
+    "vee": "∨",
+    "mid": "∣",
+    "equiv": "≡",
+    "cong": "≅",
+    "simeq": "≃",
+    "sim": "≈",
+    "approx": "≈",
+    "infty": "∞",
+    "partial": "∂",
+    "nabla": "∇",
+    "top": "⊤",
+    "bot": "⊥",
+    "sup": "⨆",
+    "inf": "⨅",
+    "lfloor": "⌊",
+    "rfloor": "⌋",
+    "lceil": "⌈",
+    "rceil": "⌉",
+    "langle": "⟨",
+    "rangle": "⟩",
+    "Vert": "‖",
+    "lVert": "‖",
+    "rVert": "‖",
+    "|": "‖",
+}
+_SILENT: Final = frozenset(
+    "left right big Big bigg Bigg bigl bigr mathbb mathbf mathcal mathrm mathfrak mathscr mathit mathsf text textbf textit emph bf em it rm "
+    "operatorname displaystyle limits nolimits quad qquad dots ldots cdots vdots overline underline bar hat tilde widetilde "
+    "widehat begin end label ref cite footnote item".split()
+)
+_BLACKBOARD: Final = re.compile(r"\\(?:mathbb|mathbf|Bbb)\s*\{?\s*([NZQRC])\s*\}?(?![a-z])")
+_FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_COMMAND: Final = re.compile(r"\\([A-Za-z]+|\|)\*?")
+_EMPHASIS: Final = re.compile(r"[$`~{}]|\\[,;:!%&_#()\[\]]|\*(?=\w)|(?<=\w)\*")
+
+
+def query_text(query: str) -> str:
+    """Canonical text of a question, a docstring or any other mixed text.
+
+    LaTeX commands become the symbols they draw (`\\mathbb{R}` is ℝ, `\\le` is ≤), formatting is taken off, and what
+    remains is spelled by the same rules as statements.
+    """
+    text = one_line(query)
+    if "\\" in text:
+        text = _BLACKBOARD.sub(lambda match: f" {_LATEX[match[1]]} ", text)
+        text = _FRACTION.sub(r"\1 / \2", text)
+        text = _COMMAND.sub(_command, text)
+    return words(_EMPHASIS.sub(" ", text))
+
+
+def _command(match: re.Match[str]) -> str:
+    name = match[1]
+    if name in _LATEX:
+        return f" {_LATEX[name]} "
+    return " " if name in _SILENT else f" {name} "
