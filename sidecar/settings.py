@@ -44,6 +44,7 @@ class Limits:
         imports: Most directly imported modules.
         texts: Most texts of one `embed` request.
         depth: Deepest nesting of a request body.
+        items: Most MessagePack items (numbers, texts, containers) of one request body.
         waiting: Requests that may wait for a model before new ones are refused with 503.
         deadline_ms: Largest and default deadline of a request.
     """
@@ -57,6 +58,7 @@ class Limits:
     imports: int = 20_000
     texts: int = 8_192
     depth: int = 16
+    items: int = 1_000_000
     waiting: int = 512
     deadline_ms: int = 600_000
 
