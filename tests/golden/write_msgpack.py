@@ -127,7 +127,7 @@ def values() -> list[dict[str, object]]:
     for number in edges:
         add(f"int {number}", {"int": str(number)}, [[part(form)] for form in int_forms(number)])
 
-    for name, number in [
+    for name, real in [
         ("0.0", 0.0),
         ("-0.0", -0.0),
         ("1.5", 1.5),
@@ -137,10 +137,10 @@ def values() -> list[dict[str, object]]:
         ("infinity", float("inf")),
         ("minus infinity", float("-inf")),
     ]:
-        double = struct.pack(">d", number)
+        double = struct.pack(">d", real)
         ways = [[part(b"\xcb" + double)]]
         if name in ("0.0", "1.5", "infinity"):
-            ways.append([part(b"\xca" + struct.pack(">f", number))])
+            ways.append([part(b"\xca" + struct.pack(">f", real))])
         add(f"float {name}", {"float": double.hex()}, ways)
 
     for text in [
@@ -249,10 +249,9 @@ def malformed() -> list[dict[str, object]]:
     add("map 32 that declares 4 Gi entries", "cut", 0, part("dfffffffffa161c0"))
     add("array 16 without its length", "cut", 0, part("dc00"))
     add("map 16 without its length", "cut", 0, part("de00"))
-    for head, width in [(0xCA, 4), (0xCB, 8), (0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8)]:
-        add(f"number {head:#x} one byte short", "cut", 0, part(bytes([head])), part("01", width - 1))
-    for head, width in [(0xD0, 1), (0xD1, 2), (0xD2, 4), (0xD3, 8)]:
-        add(f"number {head:#x} one byte short", "cut", 0, part(bytes([head])), part("01", width - 1))
+    widths = {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
+    for byte, width in widths.items():
+        add(f"number {byte:#x} one byte short", "cut", 0, part(bytes([byte])), part("01", width - 1))
     add("an array of 3 that has 2 bytes", "cut", 0, part("930102"))
     add("an array of 3 that has 2 items", "cut", 4, part("93a16101"), field="[2]")
     add("a map of 1 that has a key only", "cut", 0, part("81a0"))
