@@ -80,6 +80,8 @@ class Settings:
         idle_seconds: A server that a bridge started stops after this long without a request
             (`LEAN_SIDECAR_IDLE_SECONDS`).
         cache_bytes: Largest size of the on-disk cache of premise embeddings (`LEAN_SIDECAR_CACHE_BYTES`).
+        feedback: Whether reports of which premises closed a goal are kept, in `data_folder` and nowhere else
+            (`LEAN_SIDECAR_FEEDBACK`).
         limits: See `Limits`.
     """
 
@@ -94,6 +96,7 @@ class Settings:
     threads: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_THREADS", 0))
     idle_seconds: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_IDLE_SECONDS", 1_800))
     cache_bytes: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_CACHE_BYTES", 1 << 30))
+    feedback: bool = field(default_factory=lambda: _integer("LEAN_SIDECAR_FEEDBACK", 0) != 0)
     limits: Limits = field(default_factory=Limits)
 
 

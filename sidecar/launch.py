@@ -1,0 +1,353 @@
+"""Find the user's one local server, or start it.
+
+In: the settings. Out: the address of a server that answers. The server writes `server.json` into the runtime folder
+once it listens; whoever wants to start one holds `server.lock` while it looks and waits, so that two that start at the
+same moment start one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sidecar import __version__
+from sidecar.errors import SidecarError
+from sidecar.settings import Settings
+from sidecar.transport import Transport, Unanswered
+from sidecar.wire import PROTOCOL
+
+ADDRESS_FILE = "server.json"
+LOCK_FILE = "server.lock"
+LOG_FILE = "server.log"
+LOG_BYTES = 4 * 1024 * 1024
+HEALTH_SECONDS = 10.0
+POLL_SECONDS = 0.05
+
+Say = Callable[[str], None]
+"""Tells a person what is going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What a server publishes about itself.
+
+    Attributes:
+        url: Where it listens.
+        pid: Its process.
+        instance: Random word that its `/health` repeats, so that a port or process id used again is noticed.
+        version: Its release.
+        started: Unix time of its start.
+        token: Bearer token that it wants; None for none.
+    """
+
+    url: str
+    pid: int
+    instance: str
+    version: str
+    started: float
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What `/health` answers.
+
+    Attributes:
+        ready: Whether the server answers requests already.
+        stage: What it is doing (`"building the example index"`, `"ready"`).
+        instance, version, protocol, pid: Who it is.
+    """
+
+    ready: bool
+    stage: str
+    instance: str
+    version: str
+    protocol: int
+    pid: int
+
+
+def publish(settings: Settings, address: Address) -> None:
+    """Write the address file, readable by this user alone."""
+    folder = _runtime_folder(settings)
+    temporary = folder / f"{ADDRESS_FILE}.{os.getpid()}"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({key: value for key, value in asdict(address).items() if value is not None}, file)
+    temporary.replace(folder / ADDRESS_FILE)
+
+
+def withdraw(settings: Settings, instance: str) -> None:
+    """Remove the address file, unless another server has published itself since."""
+    address = read_address(settings)
+    if address is not None and address.instance == instance:
+        (settings.runtime_folder / ADDRESS_FILE).unlink(missing_ok=True)
+
+
+def read_address(settings: Settings) -> Address | None:
+    """The published address; None when there is none or it cannot be read. The server may be gone."""
+    try:
+        raw = json.loads((settings.runtime_folder / ADDRESS_FILE).read_text(encoding="utf-8"))
+        return Address(
+            url=str(raw["url"]),
+            pid=int(raw["pid"]),
+            instance=str(raw["instance"]),
+            version=str(raw["version"]),
+            started=float(raw["started"]),
+            token=str(raw["token"]) if raw.get("token") else None,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def ask_health(transport: Transport) -> Health:
+    """Ask a server how it is.
+
+    Raises:
+        Unanswered: Nobody listens there.
+        SidecarError: `unreachable` when something else than a sidecar answers, or nothing within ten seconds.
+    """
+    try:
+        async with asyncio.timeout(HEALTH_SECONDS):
+            answer = await transport.request("GET", "/health")
+        raw = json.loads(answer.body)
+        return Health(
+            ready=answer.status == 200,
+            stage=str(raw["status"]),
+            instance=str(raw["instance"]),
+            version=str(raw["version"]),
+            protocol=int(raw["protocol"]),
+            pid=int(raw["pid"]),
+        )
+    except TimeoutError:
+        raise SidecarError(
+            "unreachable",
+            f"the server at {transport.url} did not answer within {HEALTH_SECONDS:.0f} s",
+            hint="it may hang: stop it and try again",
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise SidecarError(
+            "unreachable",
+            f"what answers at {transport.url} is not a sidecar",
+            hint="check the address (LEAN_SIDECAR_URL)",
+        ) from None
+
+
+async def find_server(settings: Settings) -> tuple[Address, Health] | None:
+    """The published server, if it is really there; it may still be starting.
+
+    Raises:
+        SidecarError: `conflict` when it speaks another protocol, `unreachable` when it hangs.
+    """
+    address = read_address(settings)
+    if address is None:
+        return None
+    transport = Transport(address.url, address.token)
+    try:
+        health = await ask_health(transport)
+    except Unanswered:
+        return None
+    finally:
+        await transport.close()
+    if health.instance != address.instance:
+        return None
+    if health.protocol != PROTOCOL:
+        raise SidecarError(
+            "conflict",
+            f"the running server (version {health.version}, process {health.pid}) speaks protocol {health.protocol}; "
+            f"this is version {__version__} with protocol {PROTOCOL}",
+            hint=f"stop it with `kill {health.pid}` and try again",
+        )
+    return address, health
+
+
+async def ensure_server(settings: Settings, say: Say) -> Address:
+    """Find the local server or start it, and wait until it is ready.
+
+    Raises:
+        SidecarError: `unreachable` when it cannot start, with the last words of its log.
+    """
+    found = await find_server(settings)
+    process: subprocess.Popen[bytes] | None = None
+    log_start = 0
+    if found is None:
+        async with _lock(settings):
+            found = await find_server(settings)
+            if found is None:
+                say("starting the server")
+                log_start = _trim_log(settings)
+                process = _spawn(settings)
+                found = await _wait_for(settings, process, log_start)
+    address, health = found
+    if health.version != __version__:
+        say(f"the running server is version {health.version}, this is {__version__}: stop it to use this version")
+    transport = Transport(address.url, address.token)
+    try:
+        said = ""
+        while not health.ready:
+            if health.stage != said:
+                said = health.stage
+                say(f"server: {said}")
+            await asyncio.sleep(POLL_SECONDS)
+            health = await ask_health(transport)
+    except Unanswered:
+        raise _failed(settings, log_start, process) from None
+    finally:
+        await transport.close()
+    return address
+
+
+async def stop_server(settings: Settings, seconds: float = 30.0) -> bool:
+    """Ask the local server to finish what it does and stop.
+
+    Returns:
+        Whether there was one.
+
+    Raises:
+        SidecarError: `deadline` when it is still there after `seconds`.
+    """
+    import signal
+
+    found = await find_server(settings)
+    if found is None:
+        return False
+    _, health = found
+    os.kill(health.pid, signal.SIGTERM)
+    try:
+        async with asyncio.timeout(seconds):
+            while await find_server(settings) is not None:
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise SidecarError(
+            "deadline",
+            f"the server (process {health.pid}) did not stop within {seconds:.0f} s",
+            hint=f"end it with `kill -9 {health.pid}`",
+        ) from None
+    return True
+
+
+def _runtime_folder(settings: Settings) -> Path:
+    folder = settings.runtime_folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SidecarError(
+            "unreachable",
+            f"the runtime folder {folder} cannot be made: {error.strerror}",
+            hint="set LEAN_SIDECAR_RUNTIME to a folder of yours",
+        ) from None
+    return folder
+
+
+@contextlib.asynccontextmanager
+async def _lock(settings: Settings) -> AsyncIterator[None]:
+    """Hold the lock file; the system lets go of it when its holder dies."""
+    with _lock_file(settings) as try_to_lock:
+        while not try_to_lock():
+            await asyncio.sleep(POLL_SECONDS)
+        yield
+
+
+@contextlib.contextmanager
+def _lock_file(settings: Settings) -> Iterator[Callable[[], bool]]:
+    import fcntl
+
+    path = _runtime_folder(settings) / LOCK_FILE
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def try_to_lock() -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    try:
+        yield try_to_lock
+    finally:
+        os.close(handle)
+
+
+def _spawn(settings: Settings) -> subprocess.Popen[bytes]:
+    """Start a server that outlives us: a session of its own, nothing of our input and output."""
+    with (settings.runtime_folder / LOG_FILE).open("ab") as log:
+        return subprocess.Popen(
+            # -P: the folder we are in must not be searched for modules.
+            [sys.executable, "-P", "-m", "sidecar.server", "--idle-seconds", str(settings.idle_seconds)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=settings.runtime_folder,
+            env=_environment(settings),
+            start_new_session=True,
+        )
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Our environment with these settings in it, so that the server reads the same ones."""
+    environment = dict(os.environ)
+    environment.pop("LEAN_SIDECAR_URL", None)
+    environment.update(
+        LEAN_SIDECAR_DATA=str(settings.data_folder.absolute()),
+        LEAN_SIDECAR_CACHE=str(settings.cache_folder.absolute()),
+        LEAN_SIDECAR_RUNTIME=str(settings.runtime_folder.absolute()),
+        LEAN_SIDECAR_THREADS=str(settings.threads),
+        LEAN_SIDECAR_CACHE_BYTES=str(settings.cache_bytes),
+        LEAN_SIDECAR_FEEDBACK=str(int(settings.feedback)),
+    )
+    for variable, value in (
+        ("LEAN_SIDECAR_INDEX", settings.index.absolute() if settings.index else None),
+        ("LEAN_SIDECAR_TOKEN", settings.token),
+    ):
+        environment.pop(variable, None)
+        if value is not None:
+            environment[variable] = str(value)
+    return environment
+
+
+async def _wait_for(settings: Settings, process: subprocess.Popen[bytes], log_start: int) -> tuple[Address, Health]:
+    """Wait until the process that we started listens."""
+    while True:
+        if process.poll() is not None:
+            raise _failed(settings, log_start, process)
+        found = await find_server(settings)
+        if found is not None:
+            return found
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _trim_log(settings: Settings) -> int:
+    """Set a long log aside.
+
+    Returns:
+        Size of the log that is left: what a new server says stands behind it.
+    """
+    file = settings.runtime_folder / LOG_FILE
+    try:
+        size = file.stat().st_size
+    except OSError:
+        return 0
+    if size > LOG_BYTES:
+        file.replace(file.with_suffix(".1.log"))
+        return 0
+    return size
+
+
+def _failed(settings: Settings, log_start: int, process: subprocess.Popen[bytes] | None) -> SidecarError:
+    """The error for a server that ended while it started: its own last words say most."""
+    file = settings.runtime_folder / LOG_FILE
+    try:
+        with file.open("rb") as log:
+            log.seek(log_start)
+            lines = [line for line in log.read()[-4096:].decode(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        lines = []
+    status = "" if process is None or process.poll() is None else f" (exit status {process.returncode})"
+    words = f": {lines[-1].strip()}" if lines else ""
+    return SidecarError("unreachable", f"the server ended while it started{status}{words}", hint=f"its log is {file}")
