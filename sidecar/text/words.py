@@ -34,8 +34,8 @@ _SUPERSCRIPTS: Final = "²³¹ʰ-ʸˠ-ˤᴬ-ᵡᵸᶛ-ᶿ⁰ⁱ⁴-⁹ⁿ"
 _SUBSCRIPTS: Final = "₀-₉ₐ-ₜᵢ-ᵪⱼ"
 _FIRST: Final = rf"[^\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ]"
 _REST: Final = rf"[^\W{_SUPERSCRIPTS}λΠΣ]"
-_COMPONENT: Final = rf"(?:{_FIRST}(?:{_REST}+|['!?])*|«[^»]*»)(?:✝[{_SUPERSCRIPTS}]*)?"
-IDENTIFIER: Final = rf"{_COMPONENT}(?:\.(?:{_COMPONENT}))*"
+_COMPONENT: Final = rf"(?:{_FIRST}(?:{_REST}++|['!?])*+|«[^»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
+IDENTIFIER: Final = rf"{_COMPONENT}(?:\.{_COMPONENT})*+"
 """Pattern of a name as Lean prints it, daggers included."""
 
 _SORT: Final = (
