@@ -1,0 +1,154 @@
+"""`lean-sidecar premises` and `lean-sidecar search`: the two questions, asked of a server.
+
+In: a goal or a query. Out: a table, or the server's answer as JSON. The server is the one that `--url` or the settings
+name, or the user's local one, which is started if need be.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+
+URL_HELP = "Server to ask; the settings' or the local one when left out."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the root of the command line."""
+    app.command()(premises)
+    app.command()(search)
+
+
+def premises(
+    goal: str = typer.Argument("-", help="Goal text (hypotheses one a line, then ⊢ target); `-` reads stdin."),
+    k: int = typer.Option(32, "-k", help="How many premises."),
+    imports: str | None = typer.Option(None, help="Directly imported modules, comma-separated; all when left out."),
+    method: str = typer.Option("fused", help="fused, neural, symbolic or locality."),
+    theorem: str | None = typer.Option(None, help="Name of the theorem being proved; never offered."),
+    module: str | None = typer.Option(None, help="Module that the goal stands in."),
+    namespace: str | None = typer.Option(None, help="Namespace that is open at the goal."),
+    exclude: str | None = typer.Option(None, help="Names to leave out, comma-separated."),
+    url: str | None = typer.Option(None, help=URL_HELP),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Rank the premises that are visible by how likely they help to close a goal."""
+    from sidecar.cli.output import print_json
+
+    params = {
+        "imports": _commas(imports),
+        "method": method,
+        "theorem": theorem,
+        "module": module,
+        "namespace": namespace,
+        "exclude": _commas(exclude),
+    }
+    with _client(url) as client:
+        answer = client.premises(_text(goal), k, **params)
+    if as_json:
+        print_json(answer)
+    else:
+        show_premises(answer)
+
+
+def search(
+    query: str = typer.Argument(help="A question, a name, or a Lean statement; `-` reads stdin."),
+    k: int = typer.Option(10, "-k", help="How many declarations."),
+    module: list[str] | None = typer.Option(None, help="Only modules below this one; may be given again."),
+    kind: list[str] | None = typer.Option(None, help="Only this kind of declaration; may be given again."),
+    imports: str | None = typer.Option(None, help="Only what these modules make visible, comma-separated."),
+    rewrite: bool = typer.Option(True, help="Let the server rewrite the query, if it has a rewriter."),
+    url: str | None = typer.Option(None, help=URL_HELP),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Find declarations by what they say, by their words, or by their names."""
+    from sidecar.cli.output import print_json
+
+    params = {"modules": module or None, "kinds": kind or None, "imports": _commas(imports), "rewrite": rewrite}
+    with _client(url) as client:
+        answer = client.search(_text(query), k, **params)
+    if as_json:
+        print_json(answer)
+    else:
+        show_results(answer)
+
+
+def show_premises(answer: Mapping[str, Any], title: str = "premises") -> None:
+    """Print the answer of `premises` as a table, warnings beside it."""
+    from sidecar.cli.output import print_table
+
+    print_table(
+        title,
+        ["", "premise", "kind", "module", "score", "found by"],
+        [
+            (
+                rank,
+                premise["name"],
+                premise.get("kind") or premise["origin"],
+                premise.get("module"),
+                f"{premise['score']:.3f}",
+                ", ".join(f"{method} {place}" for method, place in premise["ranks"].items()),
+            )
+            for rank, premise in enumerate(answer["premises"], start=1)
+        ],
+    )
+    _remarks(answer)
+
+
+def show_results(answer: Mapping[str, Any], title: str = "declarations") -> None:
+    """Print the answer of `search` as a table, warnings beside it."""
+    from sidecar.cli.output import note, print_table
+
+    if answer.get("rewritten"):
+        note(f"also searched for: {answer['rewritten']}")
+    print_table(
+        title,
+        ["", "declaration", "why"],
+        [
+            (rank, _entry(result), "\n".join(reason["detail"] for reason in result["why"]))
+            for rank, result in enumerate(answer["results"], start=1)
+        ],
+    )
+    _remarks(answer)
+
+
+def _entry(result: Mapping[str, Any]) -> str:
+    lines = [result["signature"]]
+    if result.get("docstring"):
+        summary = result["docstring"].split("\n\n")[0]
+        lines.append(summary if len(summary) <= 200 else summary[:199] + "…")
+    lines.append(result["module"])
+    return "\n".join(lines)
+
+
+def _remarks(answer: Mapping[str, Any]) -> None:
+    from sidecar.cli.output import note
+
+    for warning in answer.get("warnings", ()):
+        note(f"warning: {warning['message']}")
+    timings: Mapping[str, float] = answer.get("timings", {})
+    if timings:
+        note("ms: " + ", ".join(f"{stage} {milliseconds:.1f}" for stage, milliseconds in timings.items()))
+
+
+def _commas(text: str | None) -> Sequence[str] | None:
+    if text is None:
+        return None
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _text(argument: str) -> str:
+    if argument != "-":
+        return argument
+    if sys.stdin.isatty():
+        sys.stderr.write("reading from the keyboard; end with Ctrl-D\n")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _client(url: str | None) -> Any:
+    from sidecar.client import Client
+    from sidecar.settings import Settings
+
+    settings = Settings()
+    return Client(url, settings.token) if url else Client.local(settings)
