@@ -1,0 +1,76 @@
+/-
+Copyright (c) 2026 The LeanHammerExt authors. All rights reserved.
+Released under Apache 2.0 license as described in the file LICENSE.
+Authors: The LeanHammerExt authors
+-/
+
+/-!
+# Where the sidecar's executable is
+
+In: the environment variables and the file system. Out: the path of `lean-sidecar`. Shared by the plugin, which starts
+it, and by `lake exe sidecar`, which installs it.
+-/
+
+namespace LeanHammerExt
+
+open System (FilePath)
+
+/-- The user's home folder, or the current one when there is none. -/
+def homeFolder : IO FilePath := do
+  let variable : String := if System.Platform.isWindows then "USERPROFILE" else "HOME"
+  match ← IO.getEnv variable with
+  | some path => return FilePath.mk path
+  | none => IO.currentDir
+
+/--
+Folder of what the sidecar keeps: `LEAN_SIDECAR_DATA`, else `lean-sidecar` in `XDG_DATA_HOME`, else in
+`~/.local/share`. The sidecar itself decides in the same way.
+-/
+def sidecarFolder : IO FilePath := do
+  match ← IO.getEnv "LEAN_SIDECAR_DATA" with
+  | some path =>
+    if path != "" then
+      return FilePath.mk path
+  | none => pure ()
+  match ← IO.getEnv "XDG_DATA_HOME" with
+  | some path =>
+    if path != "" then
+      return FilePath.mk path / "lean-sidecar"
+  | none => pure ()
+  return (← homeFolder) / ".local" / "share" / "lean-sidecar"
+
+/-- Folder of the private virtual environment that `lake exe sidecar` makes. -/
+def environmentFolder : IO FilePath := do
+  return (← sidecarFolder) / "venv"
+
+/-- An executable of a virtual environment. -/
+def environmentExecutable (environment : FilePath) (name : String) : FilePath :=
+  if System.Platform.isWindows then
+    environment / "Scripts" / (name ++ ".exe")
+  else
+    environment / "bin" / name
+
+/-- The first file called `name` in a folder of the variable `PATH`. -/
+def findOnPath (name : String) : IO (Option FilePath) := do
+  let some variable ← IO.getEnv "PATH"
+    | return none
+  let fileName : String := if System.Platform.isWindows then name ++ ".exe" else name
+  for folder in System.SearchPath.parse variable do
+    let candidate : FilePath := folder / fileName
+    if ← candidate.pathExists then
+      return some candidate
+  return none
+
+/--
+The sidecar's executable: the one that the user names in `command`, else the one of the private virtual environment, else
+the first one on `PATH`. `none` when there is none of the latter two; a named one is taken on trust.
+-/
+def locateSidecar (command : String) : IO (Option FilePath) := do
+  if command != "" then
+    return some (FilePath.mk command)
+  let installed : FilePath := environmentExecutable (← environmentFolder) "lean-sidecar"
+  if ← installed.pathExists then
+    return some installed
+  findOnPath "lean-sidecar"
+
+end LeanHammerExt
