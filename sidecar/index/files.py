@@ -1,0 +1,40 @@
+"""Arrays on disk.
+
+In: numpy arrays. Out: `.npy` files, and memory maps of them. An array without elements has no memory to map and is
+loaded instead; callers see no difference.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+AnyArray = npt.NDArray[Any]
+
+
+def save_array(path: Path, array: AnyArray) -> None:
+    """Write an array; `path` ends in `.npy`."""
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def map_array(path: Path) -> AnyArray:
+    """Map an array into memory, read-only."""
+    with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        if 0 in shape or dtype.hasobject:
+            return np.zeros(shape, dtype=dtype)
+    return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+
+
+def create_array(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> AnyArray:
+    """Make a file for an array that is filled in place; its memory is the file's."""
+    if 0 in shape:
+        save_array(path, np.zeros(shape, dtype=dtype))
+        return np.zeros(shape, dtype=dtype)
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)

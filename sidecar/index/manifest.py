@@ -1,0 +1,266 @@
+"""The manifest: what an index holds, what it was made from, and how to tell that it is whole.
+
+In: `manifest.json` of an index folder. Out: `Manifest`, or an error that says what is wrong with the folder and which
+command mends it. Opening checks the manifest's own checksum and the size of every file; `verify_index` reads the files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from sidecar.errors import SidecarError
+
+FORMAT: Final = 1
+"""Version of the folder's layout; an index of another version is refused."""
+
+MANIFEST_FILE: Final = "manifest.json"
+KIND: Final = "lean-sidecar index"
+
+Role = Literal["premises", "search"]
+"""What a vector set is used for."""
+
+ROLES: Final[tuple[Role, ...]] = ("premises", "search")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file of the index.
+
+    Attributes:
+        bytes: Its size.
+        sha256: Its checksum, hexadecimal.
+    """
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorEntry:
+    """One set of vectors, a row for every declaration.
+
+    Attributes:
+        file: Name of the file with the float16 matrix.
+        encoder: Name that loads the encoder again.
+        fingerprint: The encoder's fingerprint.
+        dimension: Length of a vector.
+        approximate: Name of the file with the inverted lists, or None where search is exact.
+    """
+
+    file: str
+    encoder: str
+    fingerprint: str
+    dimension: int
+    approximate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFigures:
+    """How the last build went.
+
+    Attributes:
+        seconds: Wall time of the run that finished it (an interrupted run before it does not count).
+        declarations_per_second: Declarations of that run by its seconds.
+        encoded: Texts that were encoded.
+        reused: Vectors taken from the index before (an update).
+    """
+
+    seconds: float
+    declarations_per_second: float
+    encoded: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The contents of `manifest.json`.
+
+    Attributes:
+        revision: Short hash that changes with any content.
+        created: Time of the build, ISO 8601, UTC.
+        tool: Version of the program that wrote it.
+        counts: Numbers of `declarations`, `premises`, `targets`, `deprecated`, `modules`, `constants`, `words`; and of
+            what the corpus holds but the index does not, `hidden`.
+        corpus_format: Format that the corpus was read from.
+        corpus_fingerprint: Hash of the corpus' files.
+        corpus_revisions: Package → revision, as far as the corpus knows.
+        text_fingerprint: Hash of the text rules.
+        vectors: Name → vector set.
+        roles: Role → name of its vector set.
+        instances: Whether instances count as premises.
+        approximate_rows: Indexes with more rows than this get inverted lists.
+        key: Hash of everything that the build depended on.
+        build: See `BuildFigures`.
+        files: File name → size and checksum; every file of the folder but the manifest.
+    """
+
+    revision: str
+    created: str
+    tool: str
+    counts: dict[str, int]
+    corpus_format: str
+    corpus_fingerprint: str
+    corpus_revisions: dict[str, str]
+    text_fingerprint: str
+    vectors: dict[str, VectorEntry]
+    roles: dict[str, str]
+    instances: bool
+    approximate_rows: int
+    key: str
+    build: BuildFigures
+    files: dict[str, FileEntry] = field(default_factory=dict)
+
+    @property
+    def encoder_name(self) -> str:
+        """Name of the encoder that premise selection uses."""
+        return self.vector_entry("premises").encoder
+
+    def vector_entry(self, role: Role) -> VectorEntry:
+        """The vector set that serves a role."""
+        return self.vectors[self.roles[role]]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(entry.bytes for entry in self.files.values())
+
+    def summary(self) -> dict[str, object]:
+        """What `lean-sidecar index info` and `status` show."""
+        encoders: dict[str, object] = {
+            role: {"name": entry.encoder, "dimension": entry.dimension, "fingerprint": entry.fingerprint}
+            for role in ROLES
+            for entry in (self.vector_entry(role),)
+        }
+        return {
+            "revision": self.revision,
+            "created": self.created,
+            "counts": self.counts,
+            "corpus": {"format": self.corpus_format, "revisions": self.corpus_revisions},
+            "encoders": encoders,
+            "search": "approximate beyond narrow filters"
+            if any(entry.approximate for entry in self.vectors.values())
+            else "exact",
+            "bytes": self.bytes,
+            "build": asdict(self.build),
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest; the file appears whole or not at all, after the folder's other files."""
+        body = {"kind": KIND, "format": FORMAT, **asdict(self)}
+        body["checksum"] = _checksum(body)
+        temporary = folder / f"{MANIFEST_FILE}.new"
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(body, file, ensure_ascii=True, indent=1, sort_keys=True)
+            file.flush()
+            import os
+
+            os.fsync(file.fileno())
+        temporary.replace(folder / MANIFEST_FILE)
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Read and check the manifest, and check that every file is there at its full size.
+
+        Raises:
+            SidecarError: `not_found` when there is no index; `conflict` when it is damaged, foreign, or of another
+                version.
+        """
+        body = _load(folder)
+        if body.get("kind") != KIND:
+            raise SidecarError(
+                "conflict",
+                f"{folder / MANIFEST_FILE} does not belong to an index of lean-sidecar (kind {body.get('kind')!r})",
+                field="index",
+                hint=f"choose another folder, or {rebuild_hint('FOLDER')}",
+            )
+        if body.get("format") != FORMAT:
+            age = "newer" if isinstance(body.get("format"), int) and body["format"] > FORMAT else "older"
+            mend = f"upgrade lean-sidecar, or {rebuild_hint(folder)}" if age == "newer" else rebuild_hint(folder)
+            raise SidecarError(
+                "conflict",
+                f"index {folder} has format {body.get('format')!r}, {age} than format {FORMAT} of this version",
+                field="index",
+                hint=mend,
+            )
+        if body.pop("checksum", None) != _checksum(body):
+            raise damaged(folder, f"{MANIFEST_FILE} does not match its own checksum")
+        try:
+            manifest = cls(
+                **{name: body[name] for name in cls.__dataclass_fields__ if name not in ("vectors", "build", "files")},
+                vectors={name: VectorEntry(**entry) for name, entry in body["vectors"].items()},
+                build=BuildFigures(**body["build"]),
+                files={name: FileEntry(**entry) for name, entry in body["files"].items()},
+            )
+            for role in ROLES:
+                manifest.vector_entry(role)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise damaged(folder, f"{MANIFEST_FILE} lacks a field or has a foreign one: {error}") from error
+        for name, entry in manifest.files.items():
+            try:
+                found = (folder / name).stat().st_size
+            except OSError:
+                raise damaged(folder, f"{name} is missing") from None
+            if found != entry.bytes:
+                raise damaged(folder, f"{name} has {found} bytes instead of {entry.bytes}")
+        return manifest
+
+
+def rebuild_hint(folder: Path | str, encoder: str = "small") -> str:
+    """The command that makes an index anew."""
+    return f"build it again: `lean-sidecar index build CORPUS --output {folder} --encoder {encoder}`"
+
+
+def damaged(folder: Path, what: str) -> SidecarError:
+    """The error for an index that is not whole."""
+    return SidecarError("conflict", f"index {folder} is damaged: {what}", field="index", hint=rebuild_hint(folder))
+
+
+def file_entry(path: Path) -> FileEntry:
+    """Size and checksum of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    return FileEntry(path.stat().st_size, digest.hexdigest())
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
+
+
+def _load(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST_FILE
+    try:
+        body = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise _missing(folder) from None
+    except OSError as error:
+        raise SidecarError(
+            "not_found", f"{path} cannot be read: {error.strerror}", field="index", hint="check its permissions"
+        ) from error
+    except ValueError as error:
+        raise damaged(folder, f"{MANIFEST_FILE} is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise damaged(folder, f"{MANIFEST_FILE} holds no object")
+    return body
+
+
+def _missing(folder: Path) -> SidecarError:
+    unfinished = folder.with_name(folder.name + ".building")
+    if unfinished.is_dir() and not folder.exists():
+        return SidecarError(
+            "not_found",
+            f"the index {folder} was never finished: {unfinished} holds an interrupted build",
+            field="index",
+            hint="give the same `lean-sidecar index build` command again; it goes on where it stopped",
+        )
+    what = "does not exist" if not folder.exists() else f"has no {MANIFEST_FILE}"
+    return SidecarError(
+        "not_found",
+        f"no index: {folder} {what}",
+        field="index",
+        hint=f"build one: `lean-sidecar index build CORPUS --output {folder} --encoder small`",
+    )

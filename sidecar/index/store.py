@@ -1,0 +1,195 @@
+"""Declarations and modules in SQLite.
+
+In: records while an index is built. Out: records again, by row, from any thread.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from sidecar.corpus.records import KINDS, Declaration, Module
+from sidecar.errors import SidecarError
+
+STORE_FILE: Final = "declarations.sqlite"
+
+_SCHEMA: Final = """
+CREATE TABLE declarations (
+    row INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    module INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    display TEXT,
+    docstring TEXT,
+    attributes TEXT,
+    line INTEGER,
+    end_line INTEGER,
+    parent TEXT,
+    has_equations INTEGER NOT NULL,
+    replacement TEXT
+);
+CREATE TABLE modules (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    docstring TEXT,
+    source TEXT
+);
+CREATE TABLE progress (state TEXT NOT NULL);
+"""
+# Left out of a row to keep it small: a display that repeats the signature, empty docstrings, empty attribute lists.
+
+_COLUMNS: Final = "row, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations"
+_KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(KINDS)}
+_ROWS_AT_ONCE: Final = 4_096
+
+
+def create_store(path: Path) -> sqlite3.Connection:
+    """Make an empty store."""
+    connection = _writable(path)
+    connection.executescript(_SCHEMA)
+    return connection
+
+
+def reopen_store(path: Path) -> sqlite3.Connection:
+    """Open a store that an interrupted build left; SQLite takes back what was not committed."""
+    return _writable(path)
+
+
+def _writable(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA page_size = 8192")
+    connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def insert_declarations(
+    connection: sqlite3.Connection, declarations: Iterable[tuple[int, int, Declaration, str | None]]
+) -> None:
+    """Add rows: number, number of the module, the record, and what replaces it when it is deprecated."""
+    connection.executemany(
+        "INSERT INTO declarations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                row,
+                record.name,
+                _KIND_NUMBERS[record.kind],
+                module,
+                record.signature,
+                None if record.display == record.signature else record.display,
+                record.docstring or None,
+                json.dumps(record.attributes, ensure_ascii=False) if record.attributes else None,
+                record.line,
+                record.end_line,
+                record.parent,
+                record.has_equations,
+                replacement,
+            )
+            for row, module, record, replacement in declarations
+        ),
+    )
+
+
+def insert_modules(connection: sqlite3.Connection, modules: Iterable[Module]) -> None:
+    """Replace the modules."""
+    connection.execute("DELETE FROM modules")
+    connection.executemany(
+        "INSERT INTO modules VALUES (?, ?, ?, ?)",
+        ((number, module.name, module.docstring or None, module.source) for number, module in enumerate(modules)),
+    )
+
+
+class DeclarationStore:
+    """Reads a store.
+
+    One connection serves every thread, one at a time: fetching the rows of an answer takes a fraction of a millisecond.
+    It is opened at once and not later thread by thread, because by then another index may have taken the folder.
+
+    Args:
+        path: The SQLite file, which nobody writes any more.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
+        )
+        try:
+            self._connection.execute(f"PRAGMA mmap_size = {path.stat().st_size}")
+            self._connection.execute("SELECT row FROM declarations LIMIT 1").fetchone()
+        except sqlite3.DatabaseError:
+            self._connection.close()
+            raise
+
+    def fetch(self, rows: Sequence[int]) -> dict[int, Declaration]:
+        """The declarations of some rows, without module and constants, which are kept elsewhere."""
+        found: dict[int, Declaration] = {}
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            wanted = json.dumps([int(row) for row in rows[start : start + _ROWS_AT_ONCE]])
+            for values in self._query(
+                f"SELECT {_COLUMNS} FROM declarations WHERE row IN (SELECT value FROM json_each(?))", (wanted,)
+            ):
+                found[values[0]] = _record(values)
+        return found
+
+    def scan(self) -> Iterator[tuple[int, Declaration]]:
+        """Every row with its declaration as in `fetch`, in order."""
+        start = 0
+        while values := self._query(
+            f"SELECT {_COLUMNS} FROM declarations WHERE row >= ? ORDER BY row LIMIT {_ROWS_AT_ONCE}", (start,)
+        ):
+            for each in values:
+                yield each[0], _record(each)
+            start = values[-1][0] + 1
+
+    def replacement(self, row: int) -> str | None:
+        """What replaces a deprecated declaration, or None."""
+        found = self._query("SELECT replacement FROM declarations WHERE row = ?", (int(row),))
+        return found[0][0] if found else None
+
+    def counts(self) -> tuple[int, int]:
+        """Numbers of declarations and of modules."""
+        ((declarations,),) = self._query("SELECT count(*) FROM declarations", ())
+        ((modules,),) = self._query("SELECT count(*) FROM modules", ())
+        return declarations, modules
+
+    def faults(self) -> list[str]:
+        """What SQLite's own integrity check complains about."""
+        return [text for (text,) in self._query("PRAGMA integrity_check", ()) if text != "ok"]
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _query(self, statement: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.ProgrammingError as error:
+                raise SidecarError(
+                    "internal", "the index is closed", hint="close an index only after its last request"
+                ) from error
+
+
+def _record(values: tuple[Any, ...]) -> Declaration:
+    _, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations = values
+    return Declaration(
+        name=name,
+        kind=KINDS[kind],
+        module="",
+        signature=signature,
+        display=signature if display is None else display,
+        docstring=docstring or "",
+        attributes=tuple(json.loads(attributes)) if attributes else (),
+        line=line,
+        end_line=end_line,
+        parent=parent,
+        has_equations=bool(has_equations),
+    )

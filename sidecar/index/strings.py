@@ -1,0 +1,114 @@
+"""Tables of strings on disk: number → string and string → number, without a Python object a string.
+
+In: distinct strings in the order of their numbers. Out: four files of one stem, mapped into memory when read. Look-up
+by string goes through sorted 64-bit hashes and compares the text that is found, so that equal hashes do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sidecar.index.files import map_array, save_array
+
+
+def text_hash(text: str) -> int:
+    """64-bit hash of a string, the same on every machine."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def write_strings(folder: Path, stem: str, strings: Iterable[str]) -> int:
+    """Write a table.
+
+    Returns:
+        How many strings it holds.
+    """
+    lengths: list[int] = []
+    hashes: list[int] = []
+    with (folder / f"{stem}.text").open("wb") as file:
+        for string in strings:
+            encoded = string.encode("utf-8", "surrogatepass")
+            file.write(encoded)
+            lengths.append(len(encoded))
+            hashes.append(int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little"))
+    save_array(folder / f"{stem}.offsets.npy", np.cumsum([0, *lengths], dtype=np.int64))
+    every = np.array(hashes, dtype=np.uint64)
+    order = np.argsort(every, kind="stable")
+    save_array(folder / f"{stem}.hashes.npy", every[order])
+    save_array(folder / f"{stem}.order.npy", order.astype(np.int32))
+    return len(lengths)
+
+
+class StringTable(Sequence[str]):
+    """A table that `write_strings` wrote.
+
+    Args:
+        folder: Folder of the index.
+        stem: Stem of the four files.
+    """
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        text = folder / f"{stem}.text"
+        self._text: npt.NDArray[np.uint8] = (
+            np.memmap(text, dtype=np.uint8, mode="r") if text.stat().st_size else np.zeros(0, dtype=np.uint8)
+        )
+        self._offsets = map_array(folder / f"{stem}.offsets.npy")
+        self._hashes = map_array(folder / f"{stem}.hashes.npy")
+        self._order = map_array(folder / f"{stem}.order.npy")
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        if not 0 <= number < len(self):
+            raise IndexError(f"no string {number} in a table of {len(self)}")
+        return self._bytes(number).decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        whole = self._text.tobytes()
+        offsets: list[int] = self._offsets.tolist()
+        for start, end in pairwise(offsets):
+            yield whole[start:end].decode("utf-8", "surrogatepass")
+
+    def take(self, numbers: Iterable[int]) -> list[str]:
+        """The strings of several numbers."""
+        wanted = np.fromiter(numbers, dtype=np.int64)
+        if wanted.size and (wanted.min() < 0 or wanted.max() >= len(self)):
+            raise IndexError(f"a number is outside a table of {len(self)} strings")
+        starts, ends = self._offsets[wanted].tolist(), self._offsets[wanted + 1].tolist()
+        return [
+            self._text[start:end].tobytes().decode("utf-8", "surrogatepass")
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def find(self, string: str) -> int | None:
+        """The number of a string, or None."""
+        encoded = string.encode("utf-8", "surrogatepass")
+        wanted = np.uint64(int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little"))
+        position = int(np.searchsorted(self._hashes, wanted))
+        while position < len(self._hashes) and self._hashes[position] == wanted:
+            number = int(self._order[position])
+            if self._bytes(number) == encoded:
+                return number
+            position += 1
+        return None
+
+    def find_all(self, strings: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The numbers of several strings, −1 for those that are not in the table."""
+        wanted = np.array([text_hash(string) for string in strings], dtype=np.uint64)
+        found = np.full(len(strings), -1, dtype=np.int64)
+        if not len(self):
+            return found
+        positions = np.minimum(np.searchsorted(self._hashes, wanted), len(self) - 1)
+        for place in np.flatnonzero(self._hashes[positions] == wanted).tolist():
+            number = self.find(strings[place])
+            found[place] = -1 if number is None else number
+        return found
+
+    def _bytes(self, number: int) -> bytes:
+        return self._text[self._offsets[number] : self._offsets[number + 1]].tobytes()

@@ -1,0 +1,111 @@
+"""The vectors of an index and the search by them.
+
+In: queries as unit vectors, perhaps a mask of visible rows. Out: the rows with the largest inner products. The engine
+is chosen by where the vectors shall lie and by how many there are; all engines answer alike: FAISS over the mapped file
+on a CPU, torch on a GPU, inverted lists beyond a million rows on a CPU. Searching takes milliseconds and releases
+Python's lock: call it from a worker thread, never from an event loop.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from sidecar.errors import SidecarError
+from sidecar.index.exact import BoolArray, ExactSearch, FloatArray, HalfMatrix, RowArray
+from sidecar.index.manifest import VectorEntry, damaged
+
+
+class Engine(Protocol):
+    """What finds the best rows."""
+
+    def search(self, queries: FloatArray, k: int, mask: BoolArray | None) -> tuple[FloatArray, RowArray]:
+        """See `VectorSet.search`."""
+
+
+class VectorSet:
+    """One vector a row of the index. Safe to use from several threads.
+
+    Args:
+        folder: Folder of the index.
+        entry: Which vectors.
+        rows: How many there must be.
+        device: `cpu` or a torch device; on a GPU the matrix is copied there.
+        threads: Threads for a batch of queries on a CPU.
+
+    Attributes:
+        encoder: Name that loads the encoder again.
+        fingerprint: Fingerprint of the encoder.
+        dimension: Length of a vector.
+        matrix: The float16 vectors, shape (rows, dimension), mapped from the file, read-only.
+    """
+
+    def __init__(self, folder: Path, entry: VectorEntry, rows: int, device: str = "cpu", threads: int = 1) -> None:
+        self.encoder = entry.encoder
+        self.fingerprint = entry.fingerprint
+        self.dimension = entry.dimension
+        self.matrix = open_matrix(folder / entry.file, rows, entry.dimension)
+        self._exact = ExactSearch(self.matrix, threads)
+        self._engine: Engine = self._exact
+        if device != "cpu":
+            from sidecar.index.graphics import TorchSearch
+
+            self._engine = TorchSearch(self.matrix, device)
+        elif entry.approximate is not None:
+            from sidecar.index.approximate import ApproximateSearch
+
+            self._engine = ApproximateSearch(self.matrix, folder / entry.approximate, threads)
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def search(self, queries: FloatArray, k: int, mask: BoolArray | None = None) -> tuple[FloatArray, RowArray]:
+        """Find the rows nearest to each query.
+
+        Args:
+            queries: float32, shape (queries, dimension).
+            k: Results a query, at least 1; may exceed the number of visible rows.
+            mask: Which rows are visible (bool, shape (rows,)); None for all.
+
+        Returns:
+            Inner products (float32) and rows (int64), both of shape (queries, k), best first, equal scores in order of
+            rows. Where fewer than k rows are visible the rest is −inf and −1.
+
+        Raises:
+            SidecarError: `bad_request` when a shape does not fit or k is less than 1.
+        """
+        if queries.ndim != 2 or queries.shape[1] != self.dimension:
+            raise SidecarError(
+                "bad_request",
+                f"queries of shape {queries.shape} do not fit vectors of length {self.dimension}",
+                field="queries",
+                hint="encode them with the encoder that made the index",
+            )
+        if k < 1:
+            raise SidecarError("bad_request", f"k is {k}", field="k", hint="ask for at least one result")
+        if mask is not None and mask.shape != (len(self),):
+            raise SidecarError(
+                "bad_request", f"a mask of shape {mask.shape} does not fit {len(self)} rows", field="mask"
+            )
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        return self._engine.search(queries, k, mask if mask is None else np.ascontiguousarray(mask, dtype=np.bool_))
+
+    def scores(self, query: FloatArray, rows: RowArray) -> FloatArray:
+        """Inner products of one query (float32, shape (dimension,)) with some rows, in the order of the rows."""
+        return self._exact.scores(np.ascontiguousarray(query, dtype=np.float32), np.asarray(rows, dtype=np.int64))
+
+
+def open_matrix(path: Path, rows: int, dimension: int) -> HalfMatrix:
+    """Map a file of `rows` × `dimension` float16 numbers (little-endian, row by row, nothing else).
+
+    Raises:
+        SidecarError: `conflict` when the file has another size.
+    """
+    expected = rows * dimension * 2
+    if path.stat().st_size != expected:
+        raise damaged(path.parent, f"{path.name} has {path.stat().st_size} bytes instead of {expected}")
+    if not expected:
+        return np.zeros((rows, dimension), dtype=np.float16)
+    return np.memmap(path, dtype="<f2", mode="r", shape=(rows, dimension))
