@@ -26,7 +26,7 @@ def test_gold_has_no_repeats(tmp_path: Path) -> None:
 def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "queries.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + line + "\n")
-    with pytest.raises(SidecarError, match="queries.jsonl, line 2"):
+    with pytest.raises(SidecarError, match=r"queries\.jsonl, line 2"):
         list(read_queries(path))
 
 
