@@ -1,7 +1,8 @@
 """Write `msgpack/vectors.json`: the bytes that both of our MessagePack codecs must read and write.
 
-Run `python tests/golden/write_msgpack.py`; a test checks that the file is what this script writes. The bytes are put
-together here from the MessagePack specification, by no codec, so that a codec can be tested against them.
+Run `python -m tests.golden.write_msgpack` in the root of the repository; a test checks that the file is what this
+script writes. The bytes are put together here from the MessagePack specification, by no codec, so that a codec can be
+tested against them.
 
 The file is one JSON object:
 

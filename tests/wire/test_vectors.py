@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from sidecar import wire
 from sidecar.settings import Limits
+from tests.golden import write_msgpack
 from tests.wire.vectors import DOCUMENT, FILE, bytes_of, value_of
 
 LIMITS = replace(Limits(), depth=DOCUMENT["limits"]["depth"])
@@ -27,8 +27,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def test_the_file_is_what_its_script_writes() -> None:
-    script = runpy.run_path(str(FILE.parents[1] / "write_msgpack.py"))
-    assert FILE.read_text(encoding="utf-8") == script["document"]()
+    assert FILE.read_text(encoding="utf-8") == write_msgpack.document()
 
 
 @pytest.mark.parametrize("vector", DOCUMENT["values"], ids=lambda vector: vector["name"])
