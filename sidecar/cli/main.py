@@ -19,6 +19,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Plain help: loading rich to draw boxes would take longer than everything else that `--help` does.
+    rich_markup_mode=None,
 )
 service.register(app)
 questions.register(app)
@@ -49,9 +51,9 @@ def _root(
 def main() -> None:
     """Run the command line and leave with its exit status."""
     # Threads that spin would take the cores away from Lean; this must be said before torch is loaded.
-    from sidecar.encoder.threads import keep_threads_quiet
+    from sidecar.encoder.threads import use_quiet_threads
 
-    keep_threads_quiet()
+    use_quiet_threads()
     try:
         app()
     except SidecarError as error:

@@ -1,0 +1,108 @@
+"""`lean-sidecar serve`, `bridge`, `status` and `demo`: run the sidecar and look at it.
+
+In: options. Out: a server, a bridge on stdin and stdout, or what the running server says of itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+
+class LogStyle(StrEnum):
+    """How the server logs: lines for people, or one JSON object a request."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the root of the command line."""
+    app.command()(serve)
+    app.command()(bridge)
+    app.command()(status)
+    app.command()(demo)
+
+
+def serve(
+    index: Path | None = typer.Option(None, help="Index folder; the user's default or the example library's."),
+    encoder: str | None = typer.Option(None, help="Encoder; the one the index was made with when left out."),
+    host: str = typer.Option("127.0.0.1", help="Address to bind; beyond loopback LEAN_SIDECAR_TOKEN must be set."),
+    port: int = typer.Option(8723, min=0, max=65_535, help="Port; 0 takes a free one."),
+    allow_host: list[str] | None = typer.Option(None, help="One more name that requests may be addressed to."),
+    idle: int = typer.Option(0, min=0, help="Stop after so many seconds without a request; 0 never."),
+    grace: float = typer.Option(10.0, min=0, help="Seconds that running requests get when the server stops."),
+    log: LogStyle = typer.Option(LogStyle.TEXT, help="Style of the log."),
+) -> None:
+    """Serve premise selection and search until stopped (SIGTERM, Ctrl-C); SIGHUP loads the index again."""
+    from sidecar.server.run import Listen, serve
+    from sidecar.settings import Settings
+
+    listen = Listen(
+        host=host,
+        port=port,
+        allowed_hosts=tuple(allow_host or ()),
+        idle_seconds=idle,
+        grace_seconds=grace,
+        log=log.value,
+    )
+    raise typer.Exit(serve(Settings(), index=index, encoder=encoder, listen=listen))
+
+
+def bridge() -> None:
+    """Speak frames on stdin and stdout for one Lean process; starts the local server if none runs."""
+    from sidecar.bridge import run_bridge
+    from sidecar.settings import Settings
+
+    raise typer.Exit(run_bridge(Settings()))
+
+
+def status(
+    url: str | None = typer.Option(None, help="Server to ask; the settings' or the local one when left out."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Ask the server what it serves; exit status 6 when none runs. Never starts one."""
+    import asyncio
+
+    from sidecar.cli.output import print_json, print_table
+    from sidecar.client import Client
+    from sidecar.errors import SidecarError
+    from sidecar.launch import find_server
+    from sidecar.settings import Settings
+
+    settings = Settings()
+    address, token = url or settings.url, settings.token
+    if address is None:
+        found = asyncio.run(find_server(settings))
+        if found is None:
+            raise SidecarError("unreachable", "no local server runs", hint="`lean-sidecar serve` starts one")
+        address, token = found[0].url, found[0].token
+    with Client(address, token, timeout=30.0) as client:
+        answer = client.status()
+    if as_json:
+        print_json({"url": address, **answer})
+    else:
+        print_table(address, ["", ""], list(_flat(answer)))
+
+
+def demo(
+    picture: Path | None = typer.Option(None, help="Also write what is shown as an SVG picture."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Build the example library's index, ask it through a bridge as the Lean plugin does, show the answers, stop."""
+    from sidecar.cli.demo import run_demo
+
+    raise typer.Exit(run_demo(picture, as_json=as_json))
+
+
+def _flat(value: object, name: str = "") -> list[tuple[str, object]]:
+    if isinstance(value, dict):
+        rows: list[tuple[str, object]] = []
+        for key, inner in value.items():
+            rows += _flat(inner, f"{name}.{key}" if name else str(key))
+        return rows
+    if isinstance(value, list):
+        return [(name, ", ".join(str(item) for item in value))]
+    return [(name, value)]
