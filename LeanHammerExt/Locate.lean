@@ -61,6 +61,15 @@ def findOnPath (name : String) : IO (Option FilePath) := do
       return some candidate
   return none
 
+/-- The file `name` in `folder` or in the nearest folder above it. -/
+partial def findAbove (folder : FilePath) (name : String) : IO (Option FilePath) := do
+  let candidate : FilePath := folder / name
+  if ← candidate.pathExists then
+    return some candidate
+  match folder.parent with
+  | none => return none
+  | some parent => findAbove parent name
+
 /--
 The sidecar's executable: the one that the user names in `command`, else the one of the private virtual environment, else
 the first one on `PATH`. `none` when there is none of the latter two; a named one is taken on trust.

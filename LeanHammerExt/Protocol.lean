@@ -16,6 +16,9 @@ namespace LeanHammerExt.Protocol
 
 open Msgpack (Value)
 
+/-- Number of the protocol that is spoken here; `status` says which one a server speaks. -/
+def version : Nat := 1
+
 /-- The entries of a map. -/
 abbrev Entries : Type := Array (String × Value)
 
@@ -156,6 +159,8 @@ structure Status where
   protocol : Nat
   /-- Revision of the index that is served. -/
   revision : String
+  /-- Whether the index is the small example library that comes with the sidecar. -/
+  isExample : Bool
   /-- Number of declarations in the index. -/
   declarations : Nat
   /-- Source revisions that the index was made from: package and commit. -/
@@ -189,6 +194,7 @@ def Status.read (entries : Entries) : Except String Status := do
   let revision? : Option String ← optionalOf entries "revision" readText
   let index? : Option Entries ← optionalOf entries "index" readEntries
   let index : Entries := index?.getD #[]
+  let isExample? : Option Bool ← optionalOf index "example" readFlag
   let declarations? : Option Nat ← optionalOf index "declarations" readCount
   let revisions? : Option (Array (String × String)) ← optionalOf index "revisions" readTexts
   let encoder? : Option String ← optionalOf entries "encoder" readNamed
@@ -197,6 +203,7 @@ def Status.read (entries : Entries) : Except String Status := do
     version := version
     protocol := protocol?.getD 0
     revision := revision?.getD ""
+    isExample := isExample?.getD false
     declarations := declarations?.getD 0
     revisions := revisions?.getD #[]
     encoder := encoder?.getD ""
@@ -484,7 +491,7 @@ def SearchAnswer.read (entries : Entries) : Except String SearchAnswer := do
 
 /-! ## `embed` -/
 
-/-- The parameters of `embed`; `purpose` is `"goal"`, `"premise"`, `"query"` or `"declaration"`. -/
+/-- The parameters of `embed`; `purpose` is `"goal"`, `"question"` or `"declaration"`. -/
 def embedParams (texts : Array String) (purpose : String) : Entries :=
   #[("texts", ofTexts texts), ("purpose", .str purpose)]
 
@@ -537,6 +544,8 @@ structure ProverRun where
   status : String
   /-- How long it ran. -/
   milliseconds : Nat
+  /-- What it complained about, when it ended with an error. -/
+  detail? : Option String
 deriving Inhabited, BEq, Repr
 
 /-- Reads how one prover fared. -/
@@ -545,7 +554,13 @@ def readProverRun (place : String) (value : Value) : Except String ProverRun := 
   let name : String ← textOf entries "name"
   let status : String ← textOf entries "status"
   let milliseconds : Float ← numberOf entries "milliseconds"
-  return { name := name, status := status, milliseconds := milliseconds.toUInt64.toNat }
+  let detail? : Option String ← optionalOf entries "detail" readText
+  return {
+    name := name
+    status := status
+    milliseconds := milliseconds.toUInt64.toNat
+    detail? := detail?
+  }
 
 /-- What the provers found. -/
 structure ProveAnswer where
@@ -555,6 +570,8 @@ structure ProveAnswer where
   prover? : Option String
   /-- Names of the axioms that its proof uses. -/
   used : Array String
+  /-- Whether `used` was read from a proof; else it names every axiom of the problem. -/
+  usedIsExact : Bool
   /-- How each prover fared. -/
   runs : Array ProverRun
 deriving Inhabited, Repr
@@ -564,8 +581,15 @@ def ProveAnswer.read (entries : Entries) : Except String ProveAnswer := do
   let status : String ← textOf entries "status"
   let prover? : Option String ← optionalOf entries "prover" readText
   let used : Array String ← listOf entries "used" readText
+  let usedFrom? : Option String ← optionalOf entries "used_from" readText
   let runs : Array ProverRun ← listOf entries "provers" readProverRun
-  return { status := status, prover? := prover?, used := used, runs := runs }
+  return {
+    status := status
+    prover? := prover?
+    used := used
+    usedIsExact := usedFrom? == some "proof"
+    runs := runs
+  }
 
 /-! ## `feedback` -/
 

@@ -105,7 +105,10 @@ def misunderstood (detail : String) : SidecarError where
   hint? := some
     "plugin and sidecar may be of different versions; run `lake exe sidecar`, then restart the file"
 
-/-- Reads a message: which request it answers, and with what. -/
+/--
+Reads a message: which request it answers, and with what. A failure means that the stream can no longer be trusted; the
+sidecar reports a message without a number when it could not read a request.
+-/
 def parseAnswer (message : ByteArray) : Except SidecarError (Nat × Answer) :=
   match Msgpack.decode message with
   | .error fault => .error (misunderstood (toString fault))
@@ -119,7 +122,10 @@ def parseAnswer (message : ByteArray) : Except SidecarError (Nat × Answer) :=
         | some error, _ => .ok (number.toNat, .error (errorOfValue error))
         | none, some result => .ok (number.toNat, .ok result)
         | none, none => .ok (number.toNat, .error (misunderstood "neither result nor error"))
-    | _ => .error (misunderstood "there is no id")
+    | _ =>
+      match entry? entries "error" with
+      | some error => .error (errorOfValue error)
+      | none => .error (misunderstood "there is no id")
   | .ok other => .error (misunderstood s!"it is {other.kind}, not a map")
 
 end LeanHammerExt.Bridge

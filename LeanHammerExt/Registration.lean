@@ -1,0 +1,301 @@
+/-
+Copyright (c) 2026 The LeanHammerExt authors. All rights reserved.
+Released under Apache 2.0 license as described in the file LICENSE.
+Authors: The LeanHammerExt authors
+-/
+import Lean
+import LeanHammerExt.Premises
+import LeanHammerExt.Sidecar
+
+/-!
+# Telling the sidecar what can be seen
+
+In: the imports of the current file. Out: the name of an environment that the sidecar knows, under which requests for
+premises are made.
+
+Most imported modules are in the sidecar's index, and their names suffice. Of the others the sidecar is told the content
+hashes of their premises, answers which texts it has never seen, and is sent those. This happens once in a Lean process, in
+a thread of its own, and goes on when the tactic that asked for it has run out of time: until it is done, requests are
+made under a first environment that lacks the modules which the index does not know.
+-/
+
+namespace LeanHammerExt
+
+open Lean Meta
+
+/-- An environment that the sidecar knows. -/
+structure Registered where
+  /-- Its name. -/
+  environment : String
+  /-- Revision of the index. -/
+  revision : String
+  /-- Imported modules that the index does not know. -/
+  unknownModules : Array String
+  /-- How many of their premises were described. -/
+  described : Nat
+  /-- How many of their premises were left out because there are too many. -/
+  omitted : Nat
+deriving Inhabited, Repr
+
+/-- A registration that is done or under way. -/
+structure Registration where
+  /-- What it was made for. -/
+  key : String
+  /-- The environment without unknown modules, as soon as there is one. -/
+  first : IO.Ref (Option Registered)
+  /-- The whole environment. -/
+  whole : Task (Except SidecarError Registered)
+
+/-- The registration of this process; a new one replaces it when imports or options change. -/
+initialize registrationRef : Std.Mutex (Option Registration) ← Std.Mutex.new none
+
+/-- Milliseconds that one request of a registration may take. -/
+def registrationTimeout : Nat := 120000
+
+/-- Most texts in one request. -/
+def batchSize : Nat := 2048
+
+/-- Asks for one step of a registration. -/
+def askEnvironment (settings : SidecarSettings) (request : Protocol.EnvironmentRequest) :
+    BaseIO (Except SidecarError Protocol.EnvironmentAnswer) := do
+  let answer : Bridge.Answer ←
+    Sidecar.ask settings "environment" request.params registrationTimeout IO.checkCanceled
+  return Protocol.readAnswer Protocol.EnvironmentAnswer.read answer
+
+/-- An imported module that the index does not know, with the names of its premises. -/
+structure ModuleNames where
+  /-- Its name. -/
+  moduleName : Name
+  /-- Its premises. -/
+  names : Array Name
+deriving Inhabited
+
+/-- The premises of modules, each module read in a task of its own. -/
+def readModules (filter : PremiseFilter) (moduleNames : Array Name) (unknown : Std.HashSet String) :
+    Array ModuleNames := Id.run do
+  let mut tasks : Array (Task ModuleNames) := #[]
+  for index in [0:moduleNames.size] do
+    let moduleName : Name := moduleNames[index]!
+    if unknown.contains moduleName.toString then
+      let task : Task ModuleNames := Task.spawn fun (_ : Unit) =>
+        { moduleName := moduleName, names := modulePremises filter moduleName index }
+      tasks := tasks.push task
+  return tasks.map fun (task : Task ModuleNames) => task.get
+
+/--
+Keeps at most `limit` premises, those of the modules that were imported last first, because they are the nearest to the
+current file. Returns what to describe, in the order of imports, and how many were left out.
+-/
+def keepLatest (modules : Array ModuleNames) (limit : Nat) : Array (Name × Option Name) × Nat :=
+  Id.run do
+    let mut kept : Array (Name × Option Name) := #[]
+    let mut omitted : Nat := 0
+    for entry in modules.reverse do
+      let room : Nat := limit - kept.size
+      if entry.names.size ≤ room then
+        kept := kept ++ entry.names.map fun (name : Name) => (name, some entry.moduleName)
+      else
+        omitted := omitted + entry.names.size
+    return (kept.reverse, omitted)
+
+/-- The described premises of one module, by hash. -/
+def groupByModule (premises : Array (String × Premise)) : Array Protocol.UnknownModule := Id.run do
+  let mut hashes : Std.HashMap String (Array String) := {}
+  let mut order : Array String := #[]
+  for item in premises do
+    let moduleName : String := ((item.2.moduleName?).getD Name.anonymous).toString
+    match hashes.get? moduleName with
+    | none =>
+      order := order.push moduleName
+      hashes := hashes.insert moduleName #[item.1]
+    | some known => hashes := hashes.insert moduleName (known.push item.1)
+  return order.map fun (moduleName : String) =>
+    { name := moduleName, hashes := hashes.getD moduleName #[] }
+
+/-- Sends the texts that the sidecar asks for, in batches; returns its last answer. -/
+def sendMissing (settings : SidecarSettings) (imports : Array String)
+    (modules : Array Protocol.UnknownModule) (premises : Array (String × Premise))
+    (answer : Protocol.EnvironmentAnswer) :
+    BaseIO (Except SidecarError Protocol.EnvironmentAnswer) := do
+  let missing : Std.HashSet String := Std.HashSet.ofArray answer.missing
+  let wanted : Array (String × Premise) := premises.filter fun (item : String × Premise) =>
+    missing.contains item.1
+  let mut last : Protocol.EnvironmentAnswer := answer
+  let mut start : Nat := 0
+  while start < wanted.size do
+    let batch : Array (String × Premise) := wanted.extract start (start + batchSize)
+    let request : Protocol.EnvironmentRequest := {
+      imports := imports
+      modules := modules
+      premises := batch.map fun (item : String × Premise) => item.2.describe item.1
+    }
+    match ← askEnvironment settings request with
+    | .error error => return .error error
+    | .ok next => last := next
+    start := start + batchSize
+  return .ok last
+
+/-- Names of the modules that the current file imports itself. -/
+def directImports (env : Environment) : Array String :=
+  env.header.imports.foldl
+    (fun (names : Array String) (item : Import) =>
+      let name : String := item.module.toString
+      if names.contains name then names else names.push name)
+    #[]
+
+/--
+Registers the current file's imports. `first` is set as soon as there is an environment that can be used, even if it
+lacks modules.
+-/
+def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
+    CoreM (Except SidecarError Registered) := do
+  let env : Environment ← getEnv
+  let filter : PremiseFilter ← PremiseFilter.current
+  let limit : Nat := hammer.newPremises.get (← getOptions)
+  let direct : Array String := directImports env
+  match ← askEnvironment settings { imports := direct } with
+  | .error error => return .error error
+  | .ok answer =>
+    if answer.unknownModules.isEmpty then
+      let registered : Registered := {
+        environment := answer.environment
+        revision := answer.revision
+        unknownModules := #[]
+        described := 0
+        omitted := 0
+      }
+      first.set (some registered)
+      return .ok registered
+    -- What an unknown module imports is unknown as well: all modules are named.
+    let moduleNames : Array Name := env.header.moduleNames
+    let imports : Array String := moduleNames.map fun (name : Name) => name.toString
+    match ← askEnvironment settings { imports := imports } with
+    | .error error => return .error error
+    | .ok answer =>
+      let started : Registered := {
+        environment := answer.environment
+        revision := answer.revision
+        unknownModules := answer.unknownModules
+        described := 0
+        omitted := 0
+      }
+      first.set (some started)
+      let unknown : Std.HashSet String := Std.HashSet.ofArray answer.unknownModules
+      let modules : Array ModuleNames := readModules filter moduleNames unknown
+      let (names, omitted) := keepLatest modules limit
+      let tasks : Array (Task (Except Exception (Array Premise))) ← startDescribing names
+      let deadline : Nat := (← IO.monoMsNow) + registrationTimeout
+      let (described, complete) ← collectDescribed tasks deadline IO.checkCanceled
+      let premises : Array (String × Premise) :=
+        described.map fun (premise : Premise) => (premise.hash, premise)
+      let unknownModules : Array Protocol.UnknownModule := groupByModule premises
+      let request : Protocol.EnvironmentRequest := { imports := imports, modules := unknownModules }
+      match ← askEnvironment settings request with
+      | .error error => return .error error
+      | .ok answer =>
+        match ← sendMissing settings imports unknownModules premises answer with
+        | .error error => return .error error
+        | .ok last =>
+          return .ok {
+            environment := last.environment
+            revision := last.revision
+            unknownModules := started.unknownModules
+            described := premises.size
+            omitted := if complete then omitted else omitted + (names.size - premises.size)
+          }
+
+/-- What a registration is made for: server, imports, and what counts as a premise. -/
+def registrationKey (settings : SidecarSettings) : CoreM String := do
+  let env : Environment ← getEnv
+  let filter : PremiseFilter ← PremiseFilter.current
+  let limit : Nat := hammer.newPremises.get (← getOptions)
+  let excluded : List Name := filter.excludedModules ++ filter.excludedNames
+  let parts : List String := [
+    settings.command,
+    settings.url,
+    env.mainModule.toString,
+    toString filter.instances,
+    toString limit
+  ]
+  return "\n".intercalate
+    (parts ++ (directImports env).toList ++ excluded.map fun (name : Name) => name.toString)
+
+/-- Whether a registration failed, so that the next request may try again. -/
+def Registration.hasFailed (registration : Registration) : BaseIO Bool := do
+  unless ← IO.hasFinished registration.whole do
+    return false
+  match registration.whole.get with
+  | .error _ => return true
+  | .ok _ => return false
+
+/-- The registration for `key`; starts `action` if there is none, or only one that failed. -/
+def claimRegistration (key : String) (first : IO.Ref (Option Registered))
+    (action : BaseIO (Except SidecarError Registered)) : BaseIO Registration :=
+  registrationRef.atomically do
+    let known? : Option Registration ← get
+    match known? with
+    | some known =>
+      let failed : Bool ← known.hasFailed
+      if known.key == key && !failed then
+        return known
+    | none => pure ()
+    let whole : Task (Except SidecarError Registered) ← BaseIO.asTask action .dedicated
+    let registration : Registration := { key := key, first := first, whole := whole }
+    set (some registration)
+    return registration
+
+/-- The registration for the current file; starts one if there is none. -/
+def startRegistration (settings : SidecarSettings) : CoreM Registration := do
+  let key : String ← registrationKey settings
+  let first : IO.Ref (Option Registered) ← IO.mkRef none
+  let action : Unit → EIO Exception (Except SidecarError Registered) ←
+    Core.wrapAsync (fun (_ : Unit) => register settings first) none
+  let guarded : BaseIO (Except SidecarError Registered) := do
+    match ← EIO.toBaseIO (action ()) with
+    | .ok result => return result
+    | .error _ =>
+      return .error {
+        kind := .protocol
+        message := "internal error: `register` threw an exception"
+      }
+  claimRegistration key first guarded
+
+/-- Forgets the registration, because the sidecar no longer knows it. -/
+def forgetRegistration : BaseIO Unit :=
+  registrationRef.atomically do
+    set (none : Option Registration)
+
+/--
+The environment to ask under: the whole one if it is there by `patience`, else the first one if it is there by `deadline`
+(both by `IO.monoMsNow`).
+-/
+def awaitRegistration (registration : Registration) (patience deadline : Nat) (stop : BaseIO Bool) :
+    BaseIO (Except SidecarError Registered) := do
+  let _ ← Bridge.waitUntil (IO.hasFinished registration.whole) (min patience deadline) stop
+  let usable : BaseIO Bool := do
+    if ← IO.hasFinished registration.whole then
+      return true
+    return (← registration.first.get).isSome
+  match ← Bridge.waitUntil usable deadline stop with
+  | .stopped => return .error (SidecarError.stopped "environment")
+  | .late =>
+    return .error {
+      kind := .deadline
+      message := "the sidecar is not ready yet"
+      hint? := some "its server is starting; try again in a few seconds"
+    }
+  | .finished =>
+    if ← IO.hasFinished registration.whole then
+      match registration.whole.get with
+      | .ok registered => return .ok registered
+      | .error error =>
+        -- The second part may fail (a text that is refused, a slow disk) when the first one did not.
+        match ← registration.first.get with
+        | some registered => return .ok registered
+        | none => return .error error
+    else
+      match ← registration.first.get with
+      | some registered => return .ok registered
+      | none => return .error (SidecarError.stopped "environment")
+
+end LeanHammerExt
