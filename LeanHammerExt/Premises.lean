@@ -167,12 +167,18 @@ def isPropositionalConstructor (env : Environment) (name : Name) : Bool :=
 /-- Whether a kind of constant with this statement may be a premise. -/
 def PremiseFilter.acceptsKind (filter : PremiseFilter) (moduleName name : Name)
     (kind : ConstantKind) (type : Expr) : Bool :=
+  let projects : Bool := (filter.env.getProjectionFnInfo? name).isSome
   match kind with
-  | ConstantKind.thm => true
+  | ConstantKind.thm =>
+    if projects then
+      -- A law of a structure; the way to a parent that is a proposition is none.
+      kindWord filter.env name == "field"
+    else
+      filter.instances || !isInstanceCore filter.env name
   | ConstantKind.axiom => !unsoundAxioms.contains name
   | ConstantKind.ctor => isPropositionalConstructor filter.env name
   | ConstantKind.defn =>
-    if (filter.env.getProjectionFnInfo? name).isSome then
+    if projects then
       -- A projection that proves something is a theorem; this one holds data.
       false
     else if isInstanceCore filter.env name then

@@ -200,12 +200,61 @@ def isMeaningful (env : Environment) (name : Name) : Bool :=
   !(name.isInternalDetail || name == ``OfNat.ofNat || name == ``outParam || name == ``optParam
     || name == ``autoParam || isInstanceCore env name)
 
+/-- How the arguments of a function of this type are given. -/
+def binderInfos : Expr → List BinderInfo
+  | .forallE _ _ body info => info :: binderInfos body
+  | _ => []
+
+/-- Constants that were found, and the expressions that were looked at. -/
+structure ConstantSearch where
+  /-- The constants, in the order in which they were found. -/
+  found : Array Name := #[]
+  /-- The expressions. -/
+  visited : Std.HashSet Expr := {}
+deriving Inhabited
+
+/--
+Adds the constants that a reader sees: those of the expression without its implicit arguments, as documentation pages show
+it.
+-/
+partial def ConstantSearch.visit (env : Environment) (expression : Expr) (search : ConstantSearch) :
+    ConstantSearch :=
+  match expression with
+  | .const name _ =>
+    if isMeaningful env name && !search.found.contains name then
+      { search with found := search.found.push name }
+    else
+      search
+  | .forallE _ type body _ => (search.visit env type).visit env body
+  | .lam _ type body _ => (search.visit env type).visit env body
+  | .letE _ type value body _ => ((search.visit env type).visit env value).visit env body
+  | .mdata _ body => search.visit env body
+  | .proj _ _ body => search.visit env body
+  | .app _ _ =>
+    if search.visited.contains expression then
+      search
+    else
+      let head : Expr := expression.getAppFn
+      let infos : List BinderInfo :=
+        match head with
+        | .const name _ =>
+          match env.findConstVal? name with
+          | some info => binderInfos info.type
+          | none => []
+        | _ => []
+      let started : ConstantSearch :=
+        ({ search with visited := search.visited.insert expression } : ConstantSearch).visit env head
+      let step (state : ConstantSearch × List BinderInfo) (argument : Expr) :
+          ConstantSearch × List BinderInfo :=
+        match state.2 with
+        | [] => (state.1.visit env argument, [])
+        | info :: rest => if info.isExplicit then (state.1.visit env argument, rest) else (state.1, rest)
+      (expression.getAppArgs.foldl step (started, infos)).1
+  | _ => search
+
 /-- Adds the constants of `expression` that are not yet among `found`. -/
 def addConstants (env : Environment) (found : Array Name) (expression : Expr) : Array Name :=
-  expression.getUsedConstants.foldl
-    (fun (result : Array Name) (name : Name) =>
-      if isMeaningful env name && !result.contains name then result.push name else result)
-    found
+  (({ found := found } : ConstantSearch).visit env expression).found
 
 /-- Adds the constants of the types of the binders before the conclusion. -/
 def addBinderConstants (env : Environment) : Array Name → Expr → Array Name
