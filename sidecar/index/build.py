@@ -277,7 +277,7 @@ class _Build:
                 "bad_request",
                 "the corpus has no declaration",
                 field="corpus",
-                hint="check the folder and its format with `lean-sidecar corpus info CORPUS`",
+                hint="check the folder and its format with `lean-sidecar corpus check CORPUS`",
             )
         maker = row_maker(staging, [module.name for module in described], propositional, instances=self._instances)
         texts = finished_texts(staging)

@@ -9,6 +9,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -47,6 +48,7 @@ CREATE TABLE progress (state TEXT NOT NULL);
 _COLUMNS: Final = "row, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations"
 _KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(KINDS)}
 _ROWS_AT_ONCE: Final = 4_096
+_ROWS_A_STATEMENT: Final = 512
 
 
 def create_store(path: Path) -> sqlite3.Connection:
@@ -73,26 +75,30 @@ def insert_declarations(
     connection: sqlite3.Connection, declarations: Iterable[tuple[int, int, Declaration, str | None]]
 ) -> None:
     """Add rows: number, number of the module, the record, and what replaces it when it is deprecated."""
-    connection.executemany(
-        "INSERT INTO declarations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                row,
-                record.name,
-                _KIND_NUMBERS[record.kind],
-                module,
-                record.signature,
-                None if record.display == record.signature else record.display,
-                record.docstring or None,
-                json.dumps(record.attributes, ensure_ascii=False) if record.attributes else None,
-                record.line,
-                record.end_line,
-                record.parent,
-                record.has_equations,
-                replacement,
-            )
-            for row, module, record, replacement in declarations
-        ),
+    values = [_values(*each) for each in declarations]
+    # Python's lock is handed over at every statement. With the encoder at work in another thread, a statement a row
+    # would wait for it at every row.
+    for start in range(0, len(values), _ROWS_A_STATEMENT):
+        some = values[start : start + _ROWS_A_STATEMENT]
+        places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        connection.execute(f"INSERT INTO declarations VALUES {places}", list(chain.from_iterable(some)))
+
+
+def _values(row: int, module: int, record: Declaration, replacement: str | None) -> tuple[object, ...]:
+    return (
+        row,
+        record.name,
+        _KIND_NUMBERS[record.kind],
+        module,
+        record.signature,
+        None if record.display == record.signature else record.display,
+        record.docstring or None,
+        json.dumps(record.attributes, ensure_ascii=False) if record.attributes else None,
+        record.line,
+        record.end_line,
+        record.parent,
+        record.has_equations,
+        replacement,
     )
 
 
