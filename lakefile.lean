@@ -41,6 +41,12 @@ lean_lib LeanHammerExtTest where
   globs := #[`LeanHammerExtTest.+]
   leanOptions := testOptions
 
+/-- Tests that need the sidecar: `lake build LeanHammerExtLive` after `lake exe sidecar`. -/
+lean_lib LeanHammerExtLive where
+  srcDir := "tests/lean"
+  globs := #[`LeanHammerExtLive.+]
+  leanOptions := testOptions
+
 /-- The library behind `lake exe extract`. -/
 lean_lib Extraction where
   srcDir := "extraction"

@@ -59,7 +59,7 @@ def checkExecutable (settings : SidecarSettings) (stop : BaseIO Bool) : BaseIO F
   match ← EIO.toBaseIO (locateSidecar settings.command) with
   | .error error =>
     return { good := false, subject := subject, detail := toString error }
-  | .ok none => return Finding.ofError subject SidecarError.missing
+  | .ok none => return Finding.ofError subject (SidecarError.missing settings.command)
   | .ok (some path) =>
     let task : Task (Except IO.Error IO.Process.Output) ← IO.asTask
       (IO.Process.output { cmd := path.toString, args := #["--version"] }) .dedicated

@@ -57,7 +57,7 @@ syntax (name := findTactic) (priority := high) "#find " str (findIn)? (findKind)
 /-- All identifiers in a piece of syntax, in order. -/
 partial def identifiersIn (stx : Syntax) : Array Name :=
   match stx with
-  | .ident _ _ name _ => #[name]
+  | .ident _ _ name _ => #[name.eraseMacroScopes]
   | .node _ _ children =>
     children.foldl (fun (found : Array Name) (child : Syntax) => found ++ identifiersIn child) #[]
   | _ => #[]

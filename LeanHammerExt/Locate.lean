@@ -70,13 +70,20 @@ partial def findAbove (folder : FilePath) (name : String) : IO (Option FilePath)
   | none => return none
   | some parent => findAbove parent name
 
+/-- The file that a user calls `command`: a path, or the name of a program on `PATH`. -/
+def findCommand (command : String) : IO (Option FilePath) := do
+  let path : FilePath := FilePath.mk command
+  if ← path.pathExists then
+    return some path
+  findOnPath command
+
 /--
-The sidecar's executable: the one that the user names in `command`, else the one of the private virtual environment, else
-the first one on `PATH`. `none` when there is none of the latter two; a named one is taken on trust.
+The sidecar's executable: the one that the user names in `command`, or else the one of the private virtual environment, or
+else the first one on `PATH`.
 -/
 def locateSidecar (command : String) : IO (Option FilePath) := do
   if command != "" then
-    return some (FilePath.mk command)
+    return ← findCommand command
   let installed : FilePath := environmentExecutable (← environmentFolder) "lean-sidecar"
   if ← installed.pathExists then
     return some installed

@@ -84,7 +84,7 @@ def Connection.isSpent (connection : Connection) (now : Nat) : BaseIO Bool := do
 def start (settings : SidecarSettings) : BaseIO (Except SidecarError Bridge.Process) := do
   match ← EIO.toBaseIO (locateSidecar settings.command) with
   | .ok (some path) => Bridge.spawn path.toString settings.url
-  | .ok none => return .error SidecarError.missing
+  | .ok none => return .error (SidecarError.missing settings.command)
   | .error error =>
     return .error {
       kind := .notInstalled

@@ -67,10 +67,10 @@ def SidecarError.switchedOff : SidecarError where
   message := "the sidecar is switched off"
   hint? := some "`set_option hammer.sidecar.enabled true` switches it on"
 
-/-- The failure of a machine without the sidecar. -/
-def SidecarError.missing : SidecarError where
+/-- The failure of a machine without the sidecar; `command` is the executable that was asked for, or `""`. -/
+def SidecarError.missing (command : String) : SidecarError where
   kind := .notInstalled
-  message := "no `lean-sidecar` was found"
+  message := if command == "" then "no `lean-sidecar` was found" else s!"`{command}` was not found"
   hint? := some
     "run `lake exe sidecar` once, or name the executable with `set_option hammer.sidecar.command`"
 

@@ -1,0 +1,163 @@
+/-
+Copyright (c) 2026 The LeanHammerExt authors. All rights reserved.
+Released under Apache 2.0 license as described in the file LICENSE.
+Authors: The LeanHammerExt authors
+-/
+import LeanHammerExt
+
+/-!
+# What users see when there is no sidecar
+
+These tests run on a machine without the sidecar, so they switch it off or name an executable that does not exist.
+-/
+
+namespace LeanHammerExtTest.MessagesTest
+
+open Lean Meta Elab Tactic
+open LeanHammerExt
+
+/-! ## Words of the syntax stay usable as identifiers -/
+
+def premises : Nat := 1
+def hammer (kind : Nat) : Nat := kind + premises
+def ctor (field lemma : Nat) : Nat := hammer field + lemma
+
+/-! ## `#find` -/
+
+/--
+error: `#find` got no answer: the sidecar is switched off — `set_option hammer.sidecar.enabled true` switches it on
+-/
+#guard_msgs in
+set_option hammer.sidecar.enabled false in
+#find "sum of two even numbers"
+
+/--
+error: `#find` got no answer: `/no/such/lean-sidecar` was not found — run `lake exe sidecar` once, or name the executable with `set_option hammer.sidecar.command`
+-/
+#guard_msgs in
+set_option hammer.sidecar.command "/no/such/lean-sidecar" in
+#find "sum of two even numbers" (in Nat) (kind := theorem)
+
+/--
+error: `#find` got no answer: the sidecar is switched off — `set_option hammer.sidecar.enabled true` switches it on
+-/
+#guard_msgs in
+set_option hammer.sidecar.enabled false in
+example : True := by
+  #find "truth"
+  trivial
+
+run_meta do
+  let stx ← `(command| #find "a b" (in Nat List) (kind := theorem ctor lemma))
+  let request := readFind stx 5
+  unless request.query == "a b" && request.count == 5 do
+    throwError "wrong question: {request.query}"
+  unless request.modules == #["Nat", "List"] do
+    throwError "wrong modules: {request.modules}"
+  unless request.kinds == #["theorem", "ctor", "lemma"] do
+    throwError "wrong kinds: {request.kinds}"
+
+run_meta do
+  let stx ← `(tactic| #find "a b")
+  let request := readFind stx 5
+  unless request.query == "a b" && request.modules.isEmpty && request.kinds.isEmpty do
+    throwError "wrong question"
+
+/-! ## `premises` -/
+
+set_option hammer.sidecar.enabled false
+
+/--
+error: premise selection failed: the sidecar is switched off — `set_option hammer.sidecar.enabled true` switches it on
+-/
+#guard_msgs in
+set_option hammer.fallback false in
+example : True := by
+  premises
+  trivial
+
+/-- A function that nothing else mentions. -/
+def peculiar (n : Nat) : Nat := n
+
+theorem peculiar_eq (n : Nat) : peculiar n = n := rfl
+
+-- The fallback knows the current file, keeps the number, and repeats nothing.
+example (n : Nat) : peculiar n = n := by
+  run_tac do
+    let selection ← selectPremises (← getMainGoal) { count := 6 }
+    let names := selection.names
+    unless names.contains ``peculiar_eq do
+      throwError "{``peculiar_eq} is not among {names}"
+    unless names.size ≤ 6 && names.toList.eraseDups.length == names.size do
+      throwError "too many premises, or one twice: {names}"
+    unless selection.failure? == some SidecarError.switchedOff do
+      throwError "the failure is not told"
+  exact peculiar_eq n
+
+-- What is not wanted is left out.
+example (n : Nat) : peculiar n = n := by
+  run_tac do
+    let selection ← selectPremises (← getMainGoal) { count := 6, exclude := #[``peculiar_eq] }
+    if selection.names.contains ``peculiar_eq then
+      throwError "{``peculiar_eq} was not wanted"
+  exact peculiar_eq n
+
+#guard_msgs (drop info) in
+example (n : Nat) : peculiar n = n := by
+  premises 3
+  exact peculiar_eq n
+
+/-! ## A failure is told once -/
+
+set_option hammer.sidecar.enabled true
+set_option hammer.sidecar.command "/no/such/lean-sidecar"
+
+/--
+info: The sidecar did not answer; Lean's own library suggestions are used instead.
+`/no/such/lean-sidecar` was not found — run `lake exe sidecar` once, or name the executable with `set_option hammer.sidecar.command`
+(`set_option hammer.notices false` hides this.)
+-/
+#guard_msgs in
+example (n : Nat) : peculiar n = n := by
+  run_tac discard <| selectPremises (← getMainGoal) { count := 2 }
+  exact peculiar_eq n
+
+#guard_msgs in
+example (n : Nat) : peculiar n = n := by
+  run_tac discard <| selectPremises (← getMainGoal) { count := 2 }
+  exact peculiar_eq n
+
+/-! ## `#hammer_doctor` -/
+
+set_option hammer.sidecar.enabled false
+
+run_meta do
+  let findings ← examine
+  let some last := findings.back?
+    | throwError "the doctor found nothing"
+  unless last.render == "PROBLEM: sidecar: the sidecar is switched off\n    -> \
+      `set_option hammer.sidecar.enabled true` switches it on" do
+    throwError last.render
+
+/-- A status of a server for Mathlib. -/
+def served : Protocol.Status where
+  version := "0.1.0"
+  protocol := Protocol.version
+  revision := "5ca1ab1e"
+  isExample := false
+  declarations := 300000
+  revisions := #[("mathlib", "0123")]
+  encoder := "small"
+  provers := #["e"]
+
+#guard (checkStatus served (some "0123")).all fun finding => finding.good
+#guard (checkStatus served none).all fun finding => finding.good
+#guard ((checkStatus served (some "4567")).filter fun finding => !finding.good).map (·.subject) == #["Mathlib"]
+#guard ((checkStatus { served with provers := #[] } none).filter fun finding => !finding.good).map (·.subject)
+  == #["external provers"]
+#guard ((checkStatus { served with isExample := true } none).filter fun finding => !finding.good).map (·.subject)
+  == #["index"]
+#guard ((checkStatus { served with protocol := 0 } none).filter fun finding => !finding.good).map (·.subject)
+  == #["server"]
+
+end LeanHammerExtTest.MessagesTest
