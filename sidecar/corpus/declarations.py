@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from sidecar.corpus.documented import has_equations, source_revisions
+from sidecar.corpus.documented import has_equations, known_kind, source_revisions
 from sidecar.corpus.lines import read_lines
-from sidecar.corpus.records import KINDS, Declaration, Module
+from sidecar.corpus.records import Declaration, Module
 from sidecar.errors import SidecarError
 
-_KINDS: Final = {**{kind: kind for kind in KINDS}, "lemma": "theorem"}
 _NO_MODIFIERS: Final[frozenset[str]] = frozenset()
 _NOTHING: Final[tuple[str, ...]] = ()
 _CODE: Final = re.compile(r"(^```\n.*?^```$)(?:\n  (?=\S))?", re.MULTILINE | re.DOTALL)
@@ -107,7 +106,7 @@ def _rows(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _declaration(row: dict[str, Any], displays_equations: bool) -> Declaration:
-    kind = _KINDS[row["kind"]]
+    kind = known_kind(row["kind"])
     display = row["signature"]
     constants = tuple(row["type_consts"])
     notations = row.get("notation_consts")
@@ -139,7 +138,7 @@ def tidied(docstring: str) -> str:
 
 
 def _unreadable(where: str, error: Exception) -> SidecarError:
-    what = f"{error.args[0]!r} is missing or unknown" if isinstance(error, KeyError) else str(error)
+    what = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
     return SidecarError(
         "bad_request",
         f"{where}: cannot read this row: {what}",

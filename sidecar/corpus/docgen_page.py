@@ -26,7 +26,7 @@ from sidecar.corpus.docgen_text import (
     one_line,
     trimmed,
 )
-from sidecar.corpus.documented import MODIFIERS, has_equations
+from sidecar.corpus.documented import MODIFIERS, has_equations, known_kind
 from sidecar.corpus.records import Declaration, Module
 from sidecar.errors import SidecarError
 
@@ -60,7 +60,7 @@ class Page:
     """
 
     def __init__(self, html: str, where: str) -> None:
-        from lxml import html as lxml_html
+        from lxml import etree
 
         name = module_name(html)
         if name is None:
@@ -73,8 +73,8 @@ class Page:
                 field=where,
                 hint="fetch the page again or make the documentation again",
             )
-        parser = lxml_html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
-        self._root: _Element = lxml_html.document_fromstring(html, parser=parser)
+        parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+        self._root: _Element = etree.fromstring(html.encode("utf-8"), parser)
         self._where = where
         self.name = name
 
@@ -117,19 +117,20 @@ class _Displayed:
     def __init__(self, element: _Element, module: str, where: str) -> None:
         self._name = str(element.get("id"))
         self._module = module
-        self._body: _Element = element[0]
-        header = self._body.find('div[@class="decl_header"]')
+        body = element.find("div")
+        header = body.find('div[@class="decl_header"]') if body is not None else None
         kind = header.find('span[@class="decl_kind"]') if header is not None else None
-        if header is None or kind is None:
+        if body is None or header is None or kind is None:
             raise SidecarError(
                 "bad_request",
                 f"{where}:{element.sourceline}: declaration {self._name} has no header",
                 field=where,
                 hint="this reader knows pages like those of doc-gen4 v4.31.0",
             )
+        self._body: _Element = body
         self._header: _Element = header
         words = "".join(kind.itertext()).split()
-        self._kind = " ".join(word for word in words if word not in MODIFIERS)
+        self._kind = known_kind(" ".join(word for word in words if word not in MODIFIERS))
         self._modifiers = MODIFIERS.intersection(words)
         self._line, self._end_line = self._lines()
 
@@ -245,15 +246,15 @@ class _Displayed:
                 argument = _without_self([*quantified, *conclusion])
                 arguments += [Linked(f" ({short} : ", None), *argument, Linked(")", None)]
         constructor = self._constructor_name(members)
-        yield self._record(constructor, "ctor", [*parameters, *arguments], applied, docstring="", parent=self._name)
+        if constructor is not None:
+            yield self._record(constructor, "ctor", [*parameters, *arguments], applied, docstring="", parent=self._name)
 
-    def _constructor_name(self, members: _Element) -> str:
+    def _constructor_name(self, members: _Element) -> str | None:
         # Only a constructor that is not called `mk` is displayed (`intro :: (`).
-        name = members.get("id")
-        if name:
-            return str(name)
-        shown_name = "".join(members.xpath('li[@class="structure_ext_ctor"]')[0].itertext())
-        return f"{self._name}.{shown_name.partition('::')[0].strip()}"
+        if members.get("id"):
+            return str(members.get("id"))
+        shown, mark, _ = "".join(members.xpath('string(li[@class="structure_ext_ctor"][1])')).partition("::")
+        return f"{self._name}.{shown.strip()}" if mark else None
 
     def _constructor(self, item: _Element) -> Declaration:
         _, binders, conclusion = _member(item)

@@ -5,9 +5,15 @@ In: what a doc-gen4 page shows of a declaration. Out: the facts that the page sh
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
+
+from sidecar.corpus.records import KINDS
+
+logger = logging.getLogger(__name__)
 
 MODIFIERS: Final = frozenset({"noncomputable", "partial", "private", "protected", "unsafe"})
 """Words that doc-gen4 puts in front of a kind."""
@@ -27,6 +33,17 @@ def source_revisions(sources: Iterable[str | None]) -> dict[str, str]:
         if found:
             revisions.setdefault(found["repository"], found["revision"])
     return revisions
+
+
+@lru_cache(maxsize=64)
+def known_kind(kind: str) -> str:
+    """A displayed kind as one of `KINDS`: `lemma` is `theorem`, and what a newer Lean may add counts as `opaque`."""
+    if kind in KINDS:
+        return kind
+    if kind == "lemma":
+        return "theorem"
+    logger.warning("kind %r is not known here: such declarations are search targets, never premises", kind)
+    return "opaque"
 
 
 def has_equations(kind: str, modifiers: frozenset[str], displayed: bool) -> bool:

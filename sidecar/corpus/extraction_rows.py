@@ -67,12 +67,17 @@ def _is_premise(value: Any) -> bool:
         and _is_line_of_text(value.get("name"))
         and isinstance(value.get("from"), list)
         and bool(value["from"])
-        and all(origin in ORIGINS for origin in value["from"])
+        and all(isinstance(origin, str) and origin in ORIGINS for origin in value["from"])
+        and len(set(value["from"])) == len(value["from"])
     )
 
 
 def _is_premises(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_premise, value))
+    return (
+        isinstance(value, list)
+        and all(map(_is_premise, value))
+        and len({premise["name"] for premise in value}) == len(value)
+    )
 
 
 _NAME: Final = _Field(_is_line_of_text, "a name")
@@ -114,7 +119,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "state": _Field(lambda value: isinstance(value, str) and "⊢" in value, "a goal with ⊢ in it"),
         "line": _OPTIONAL_POSITION,
         "column": _Field(_optional(_is_whole), "a column from 0 or null"),
-        "premises": _Field(_is_premises, f"a list of {{name, from: some of {', '.join(ORIGINS)}}}"),
+        "premises": _Field(_is_premises, f"a list of {{name, from: some of {', '.join(ORIGINS)}}}, each name once"),
     },
     "end": {"declarations": _COUNT, "examples": _COUNT},
 }
@@ -152,8 +157,8 @@ def _faults_between_fields(row: Row) -> list[str]:
         found.append(f'"end_line" {row["end_line"]} does not follow "line" {row["line"]}')
     if (row["parent"] is None) == (kind in _WITH_PARENT):
         found.append(f'"parent" of a {kind} must be {"a name" if kind in _WITH_PARENT else "null"}')
-    if not row["signature"].startswith(f"{kind} {name}"):
-        found.append(f'"signature" must begin with "{kind} {name}", not {shown(row["signature"])}')
+    if not f"{row['signature']} ".startswith(f"{kind} {name} "):
+        found.append(f'"signature" must begin with "{kind} {name} ", not {shown(row["signature"])}')
     return found
 
 

@@ -26,7 +26,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, Literal
 
 from sidecar.corpus.auxiliary import auxiliary_reason
 from sidecar.corpus.propositions import CORE, states_proposition
@@ -140,7 +141,8 @@ def role(declaration: Declaration, propositional: Container[str], *, instances: 
     if reason is not None:
         return Role(False, False, True, reason)
     kind = declaration.kind
-    if _within(declaration.module, META_LIBRARIES):
+    level = _level(declaration.module)
+    if level == "meta":
         return Role(False, True, False, "meta-programming library")
     if kind in ("theorem", "axiom"):
         if declaration.name in UNSOUND:
@@ -153,7 +155,7 @@ def role(declaration: Declaration, propositional: Container[str], *, instances: 
             return Role(False, False, False, "constructor of a structure")
         return Role(False, True, False, f"{kind} that holds data")
     if kind in ("def", "abbrev"):
-        return _role_of_definition(declaration)
+        return _role_of_definition(declaration, level)
     if kind == "instance":
         return Role(instances, True, False, "instance")
     if kind == "parent_proj":
@@ -161,17 +163,22 @@ def role(declaration: Declaration, propositional: Container[str], *, instances: 
     return Role(False, True, False, kind)
 
 
-def _role_of_definition(declaration: Declaration) -> Role:
+def _role_of_definition(declaration: Declaration, level: Literal["meta", "tactic", "object"]) -> Role:
     if any(
         constant.startswith(_META_CONSTANTS) and not constant.startswith(_OBJECT_LEVEL)
         for constant in declaration.constants
     ):
         return Role(False, True, False, "definition for the meta level")
-    if _within(declaration.module, TACTIC_MODULES):
+    if level == "tactic":
         return Role(False, True, False, "definition of a tactic module")
     if not declaration.has_equations:
         return Role(False, True, False, "definition without equations")
     return Role(True, True, False, "definition with equations")
+
+
+@lru_cache(maxsize=65_536)
+def _level(module: str) -> Literal["meta", "tactic", "object"]:
+    return "meta" if _within(module, META_LIBRARIES) else "tactic" if _within(module, TACTIC_MODULES) else "object"
 
 
 def _within(module: str, roots: tuple[str, ...]) -> bool:
