@@ -35,6 +35,7 @@ from sidecar.index.layout import (
     DEPRECATED,
     FLAGS_FILE,
     GRAPH_FILE,
+    KINDS_FILE,
     MODULES_OF_ROWS_FILE,
     NAMES,
     PREMISE,
@@ -61,6 +62,7 @@ class Index:
         manifest: See `Manifest`.
         graph: Which module imports which.
         module_of: int32, shape (rows,): number of each row's module in `graph`.
+        kinds: uint8, shape (rows,): place of each row's kind in `sidecar.corpus.records.KINDS`.
         premise, target, deprecated: bool, shape (rows,): premise selection may offer the row; search may find it; it is
             marked deprecated.
         content_hashes: uint8, shape (rows, 16): hash of all that the corpus says about each declaration.
@@ -78,6 +80,7 @@ class Index:
         self._lock = threading.Lock()
         self._names = StringTable(folder, NAMES)
         self.module_of: IntArray = map_array(folder / MODULES_OF_ROWS_FILE)
+        self.kinds: npt.NDArray[np.uint8] = map_array(folder / KINDS_FILE)
         flags = np.array(map_array(folder / FLAGS_FILE))
         self.premise: BoolArray = (flags & PREMISE) != 0
         self.target: BoolArray = (flags & TARGET) != 0

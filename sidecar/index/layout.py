@@ -17,6 +17,9 @@ NAMES: Final = "names"
 MODULES_OF_ROWS_FILE: Final = "modules-of-rows.npy"
 """int32: number of each row's module in the import graph."""
 
+KINDS_FILE: Final = "kinds.npy"
+"""uint8: place of each row's kind in `sidecar.corpus.records.KINDS`."""
+
 FLAGS_FILE: Final = "flags.npy"
 """uint8: sum of `PREMISE`, `TARGET` and `DEPRECATED` of each row."""
 

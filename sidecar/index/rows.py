@@ -15,6 +15,7 @@ from sidecar.corpus.records import Declaration
 from sidecar.errors import SidecarError
 from sidecar.index.layout import DEPRECATED, HASH_BYTES, PREMISE, TARGET
 from sidecar.index.lexical import weigh_words
+from sidecar.index.store import KIND_NUMBERS
 from sidecar.text.declaration import declaration_text
 from sidecar.text.names import name_words
 
@@ -47,6 +48,7 @@ class Batch:
         records: Declaration, number of its module, replacement.
         texts: Canonical texts.
         content_hashes, text_hashes: `HASH_BYTES` a row.
+        kinds: Places in `KINDS`.
         flags: Sum of `PREMISE`, `TARGET`, `DEPRECATED`.
         constants, constant_lengths, conclusion_counts: Numbers of constants, rows one after another.
         words, word_counts, word_lengths: Numbers of distinct words and how often each counts, rows one after another.
@@ -60,6 +62,7 @@ class Batch:
     texts: list[str] = field(default_factory=list)
     content_hashes: list[bytes] = field(default_factory=list)
     text_hashes: list[bytes] = field(default_factory=list)
+    kinds: list[int] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
     constant_lengths: list[int] = field(default_factory=list)
@@ -141,6 +144,7 @@ class RowMaker:
         batch.texts.append(text)
         batch.content_hashes.append(content)
         batch.text_hashes.append(hash_bytes(text))
+        batch.kinds.append(KIND_NUMBERS[declaration.kind])
         batch.flags.append(PREMISE * chosen.premise | TARGET * chosen.target | DEPRECATED * (outdated is not None))
         batch.constants += constants
         batch.constant_lengths.append(len(constants))

@@ -46,7 +46,9 @@ CREATE TABLE progress (state TEXT NOT NULL);
 # Left out of a row to keep it small: a display that repeats the signature, empty docstrings, empty attribute lists.
 
 _COLUMNS: Final = "row, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations"
-_KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(KINDS)}
+KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(KINDS)}
+"""Kind → place in `KINDS`."""
+
 _ROWS_AT_ONCE: Final = 4_096
 _ROWS_A_STATEMENT: Final = 512
 
@@ -88,7 +90,7 @@ def _values(row: int, module: int, record: Declaration, replacement: str | None)
     return (
         row,
         record.name,
-        _KIND_NUMBERS[record.kind],
+        KIND_NUMBERS[record.kind],
         module,
         record.signature,
         None if record.display == record.signature else record.display,

@@ -54,9 +54,9 @@ class StringTable(Sequence[str]):
 
     def __init__(self, folder: Path, stem: str) -> None:
         text = folder / f"{stem}.text"
-        self._text: npt.NDArray[np.uint8] = (
-            np.memmap(text, dtype=np.uint8, mode="r") if text.stat().st_size else np.zeros(0, dtype=np.uint8)
-        )
+        # A view on bytes is several times as fast to cut as an array.
+        mapped = np.memmap(text, dtype=np.uint8, mode="r") if text.stat().st_size else np.zeros(0, dtype=np.uint8)
+        self._text = memoryview(mapped)
         self._offsets = map_array(folder / f"{stem}.offsets.npy")
         self._hashes = map_array(folder / f"{stem}.hashes.npy")
         self._order = map_array(folder / f"{stem}.order.npy")
@@ -67,13 +67,11 @@ class StringTable(Sequence[str]):
     def __getitem__(self, number: int) -> str:  # type: ignore[override]
         if not 0 <= number < len(self):
             raise IndexError(f"no string {number} in a table of {len(self)}")
-        return self._bytes(number).decode("utf-8", "surrogatepass")
+        return str(self._text[self._offsets[number] : self._offsets[number + 1]], "utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        whole = self._text.tobytes()
-        offsets: list[int] = self._offsets.tolist()
-        for start, end in pairwise(offsets):
-            yield whole[start:end].decode("utf-8", "surrogatepass")
+        for start, end in pairwise(self._offsets.tolist()):
+            yield str(self._text[start:end], "utf-8", "surrogatepass")
 
     def take(self, numbers: Iterable[int]) -> list[str]:
         """The strings of several numbers."""
@@ -81,10 +79,7 @@ class StringTable(Sequence[str]):
         if wanted.size and (wanted.min() < 0 or wanted.max() >= len(self)):
             raise IndexError(f"a number is outside a table of {len(self)} strings")
         starts, ends = self._offsets[wanted].tolist(), self._offsets[wanted + 1].tolist()
-        return [
-            self._text[start:end].tobytes().decode("utf-8", "surrogatepass")
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        return [str(self._text[start:end], "utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
 
     def find(self, string: str) -> int | None:
         """The number of a string, or None."""
@@ -111,4 +106,4 @@ class StringTable(Sequence[str]):
         return found
 
     def _bytes(self, number: int) -> bytes:
-        return self._text[self._offsets[number] : self._offsets[number + 1]].tobytes()
+        return bytes(self._text[self._offsets[number] : self._offsets[number + 1]])

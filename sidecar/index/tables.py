@@ -22,6 +22,7 @@ from sidecar.index.layout import (
     FLAGS_FILE,
     GRAPH_FILE,
     HASH_BYTES,
+    KINDS_FILE,
     MODULES_OF_ROWS_FILE,
     NAMES,
     PREMISE,
@@ -39,6 +40,7 @@ _MODULES: Final = f"{PARTS}/modules.jsonl"
 _CONSTANTS: Final = f"{PARTS}/constants.jsonl"
 _WORDS: Final = f"{PARTS}/words.jsonl"
 _ROW_MODULES: Final = f"{PARTS}/row-modules"
+_KINDS: Final = f"{PARTS}/kinds"
 _FLAGS: Final = f"{PARTS}/flags"
 _CONTENT_HASHES: Final = f"{PARTS}/content-hashes"
 _TEXT_HASHES: Final = f"{PARTS}/text-hashes"
@@ -69,7 +71,7 @@ def append_batch(staging: Staging, batch: Batch) -> None:
         staging.append(name, "".join(f"{json.dumps(string)}\n" for string in strings).encode())
     for name, hashes in ((_CONTENT_HASHES, batch.content_hashes), (_TEXT_HASHES, batch.text_hashes)):
         staging.append(name, b"".join(hashes))
-    for name, small in ((_FLAGS, batch.flags), (_WORD_COUNTS, batch.word_counts)):
+    for name, small in ((_KINDS, batch.kinds), (_FLAGS, batch.flags), (_WORD_COUNTS, batch.word_counts)):
         staging.append(name, np.array(small, dtype=np.uint8))
     for name, numbers in (
         (_ROW_MODULES, [module for _, module, _ in batch.records]),
@@ -124,6 +126,7 @@ def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module])
     insert_modules(staging.connection, modules)
     ImportGraph(modules).save(folder / GRAPH_FILE)
     save_array(folder / MODULES_OF_ROWS_FILE, staging.read(_ROW_MODULES, np.int32))
+    save_array(folder / KINDS_FILE, staging.read(_KINDS, np.uint8))
     flags = staging.read(_FLAGS, np.uint8)
     save_array(folder / FLAGS_FILE, flags)
     contents = staging.read(_CONTENT_HASHES, np.uint8)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sidecar.corpus.policy import propositional_constants, role
-from sidecar.corpus.records import Declaration, Module
+from sidecar.corpus.records import KINDS, Declaration, Module
 from sidecar.corpus.source import Corpus, open_corpus
 from sidecar.encoder.base import Encoder
 from sidecar.errors import SidecarError
@@ -41,6 +41,7 @@ class TestContents:
             roles = [role(each, propositional) for each in shown]
             assert index.premise.tolist() == [each.premise for each in roles]
             assert index.target.tolist() == [each.target for each in roles]
+            assert [KINDS[kind] for kind in index.kinds] == [each.kind for each in shown]
             assert 0 < index.premise.sum() < index.size
 
     def test_odd_names_are_found_and_kept_apart(self, built: Path) -> None:
