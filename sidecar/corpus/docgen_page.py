@@ -253,7 +253,7 @@ class _Displayed:
         # Only a constructor that is not called `mk` is displayed (`intro :: (`).
         if members.get("id"):
             return str(members.get("id"))
-        shown, mark, _ = "".join(members.xpath('string(li[@class="structure_ext_ctor"][1])')).partition("::")
+        shown, mark, _ = str(members.xpath('string(li[@class="structure_ext_ctor"][1])')).partition("::")
         return f"{self._name}.{shown.strip()}" if mark else None
 
     def _constructor(self, item: _Element) -> Declaration:

@@ -69,17 +69,12 @@ class ImportGraph:
             An array of shape (len(names),), true for each module of `imports` and all that they import; and the names
             that are unknown, in the order given, without repeats.
         """
-        numbers: set[int] = set()
-        unknown: dict[str, None] = {}
-        for name in imports:
-            number = self._numbers.get(name)
-            if number is None:
-                unknown[name] = None
-            else:
-                numbers.add(number)
-        union = self._union(np.fromiter(numbers, dtype=np.int64, count=len(numbers)))
+        names = tuple(imports)
+        found = list(map(self._numbers.get, names))
+        unknown = [name for name, number in zip(names, found, strict=True) if number is None] if None in found else []
+        union = self._union(np.array([number for number in found if number is not None], dtype=np.int64))
         bits = np.unpackbits(union.view(np.uint8), count=len(self._names), bitorder="little")
-        return bits.view(np.bool_), list(unknown)
+        return bits.view(np.bool_), list(dict.fromkeys(unknown))
 
     def _union(self, numbers: npt.NDArray[np.int64]) -> _BitRows:
         union = np.zeros(self._closure.shape[1], dtype=np.uint64)
