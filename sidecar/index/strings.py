@@ -6,6 +6,8 @@ by string goes through sorted 64-bit hashes and compares the text that is found,
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -53,10 +55,10 @@ class StringTable(Sequence[str]):
     """
 
     def __init__(self, folder: Path, stem: str) -> None:
-        text = folder / f"{stem}.text"
-        # A view on bytes is several times as fast to cut as an array.
-        mapped = np.memmap(text, dtype=np.uint8, mode="r") if text.stat().st_size else np.zeros(0, dtype=np.uint8)
-        self._text = memoryview(mapped)
+        with (folder / f"{stem}.text").open("rb") as file:
+            empty = not os.fstat(file.fileno()).st_size
+            # A view on bytes is several times as fast to cut as an array.
+            self._text = memoryview(b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         self._offsets = map_array(folder / f"{stem}.offsets.npy")
         self._hashes = map_array(folder / f"{stem}.hashes.npy")
         self._order = map_array(folder / f"{stem}.order.npy")
