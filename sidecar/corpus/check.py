@@ -165,9 +165,9 @@ class _Checker:
 
     def compare(self) -> None:
         """Check what one file says against what all of them declare."""
-        self._unknown("premises name", self._premises, self._declared)
-        self._unknown("parents name", self._parents, self._declared)
-        self._unknown("imports name", self._imports, self._modules)
+        self._unknown("premise", self._premises, self._declared)
+        self._unknown("parent", self._parents, self._declared)
+        self._unknown("import", self._imports, self._modules)
 
     def _keep(self, line: bytes) -> None:
         # Reservoir sampling: every row is equally likely to be kept, however many follow.
@@ -224,15 +224,17 @@ class _Checker:
             ((mention.count, name) for name, mention in mentions.items() if name not in known),
             key=lambda pair: (-pair[0], pair[1]),
         )
-        self.report.counts[f"{what} unknown"] += len(unknown)
+        if not unknown:
+            return
+        self.report.counts[f"unknown {what}s"] = len(unknown)
         for count, name in unknown[:_NAMED]:
             mention = mentions[name]
-            self.report.warn(mention.file, mention.line, f"{what} {name} {count} times, which no file declares")
+            times = f" (and {count - 1} times more)" if count > 1 else ""
+            self.report.warn(mention.file, mention.line, f"{what} {name} is in no file of this folder{times}")
         if len(unknown) > _NAMED:
             mention = mentions[unknown[_NAMED][1]]
-            self.report.warn(
-                mention.file, mention.line, f"{what} {len(unknown) - _NAMED} more names that no file declares"
-            )
+            message = f"{len(unknown) - _NAMED} more {what}s are in no file of this folder"
+            self.report.warn(mention.file, mention.line, message)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

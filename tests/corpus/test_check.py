@@ -109,9 +109,9 @@ def test_what_is_odd_is_a_warning(tmp_path: Path) -> None:
         "1.jsonl:3: a.match_1 never surfaces (made by the elaborator); leave it out",
         '1.jsonl:5: the format has no field "colour"; readers ignore it',
         f"2.jsonl:2: same is declared at {tmp_path}/1.jsonl:2 too; readers keep the first",
-        "1.jsonl:6: premises name unheard 2 times, which no file declares",
-        "1.jsonl:4: parents name S 1 times, which no file declares",
-        "1.jsonl:1: imports name Init 1 times, which no file declares",
+        "1.jsonl:6: premise unheard is in no file of this folder (and 1 times more)",
+        "1.jsonl:4: parent S is in no file of this folder",
+        "1.jsonl:1: import Init is in no file of this folder",
         "C.jsonl.tmp:1: left over from an interrupted extraction; it is not read",
     ]
 
