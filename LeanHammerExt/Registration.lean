@@ -83,34 +83,42 @@ def readModules (filter : PremiseFilter) (moduleNames : Array Name) (unknown : S
   return tasks.map fun (task : Task ModuleNames) => task.get
 
 /--
-Keeps at most `limit` premises, those of the modules that were imported last first, because they are the nearest to the
-current file. Returns what to describe, in the order of imports, and how many were left out.
+Keeps modules with at most `limit` premises together, those that were imported last first, because they are the nearest to
+the current file. Returns the modules in the order of imports, and how many premises were left out.
 -/
-def keepLatest (modules : Array ModuleNames) (limit : Nat) : Array (Name × Option Name) × Nat :=
-  Id.run do
-    let mut kept : Array (Name × Option Name) := #[]
-    let mut omitted : Nat := 0
-    for entry in modules.reverse do
-      let room : Nat := limit - kept.size
-      if entry.names.size ≤ room then
-        kept := kept ++ entry.names.map fun (name : Name) => (name, some entry.moduleName)
-      else
-        omitted := omitted + entry.names.size
-    return (kept.reverse, omitted)
+def keepLatest (modules : Array ModuleNames) (limit : Nat) : Array ModuleNames × Nat := Id.run do
+  let mut kept : Array ModuleNames := #[]
+  let mut room : Nat := limit
+  let mut omitted : Nat := 0
+  for entry in modules.reverse do
+    if entry.names.size ≤ room then
+      kept := kept.push entry
+      room := room - entry.names.size
+    else
+      omitted := omitted + entry.names.size
+  return (kept.reverse, omitted)
 
-/-- The described premises of one module, by hash. -/
-def groupByModule (premises : Array (String × Premise)) : Array Protocol.UnknownModule := Id.run do
-  let mut hashes : Std.HashMap String (Array String) := {}
-  let mut order : Array String := #[]
-  for item in premises do
-    let moduleName : String := ((item.2.moduleName?).getD Name.anonymous).toString
-    match hashes.get? moduleName with
-    | none =>
-      order := order.push moduleName
-      hashes := hashes.insert moduleName #[item.1]
-    | some known => hashes := hashes.insert moduleName (known.push item.1)
-  return order.map fun (moduleName : String) =>
-    { name := moduleName, hashes := hashes.getD moduleName #[] }
+/-- The premises of modules, each with its module. -/
+def premisesOf (modules : Array ModuleNames) : Array (Name × Option Name) :=
+  modules.foldl
+    (fun (found : Array (Name × Option Name)) (entry : ModuleNames) =>
+      found ++ entry.names.map (fun (name : Name) => (name, some entry.moduleName)))
+    #[]
+
+/--
+Modules by the hashes of their described premises. A module without premises is listed too, because there is nothing else
+to know about it.
+-/
+def listHashes (modules : Array ModuleNames) (premises : Array (String × Premise)) :
+    Array Protocol.UnknownModule :=
+  let hashes : Std.HashMap Name (Array String) :=
+    premises.foldl
+      (fun (known : Std.HashMap Name (Array String)) (item : String × Premise) =>
+        let moduleName : Name := item.2.moduleName?.getD Name.anonymous
+        known.insert moduleName ((known.getD moduleName #[]).push item.1))
+      {}
+  modules.map fun (entry : ModuleNames) =>
+    { name := entry.moduleName.toString, hashes := hashes.getD entry.moduleName #[] }
 
 /-- Sends the texts that the sidecar asks for, in batches; returns its last answer. -/
 def sendMissing (settings : SidecarSettings) (imports : Array String)
@@ -182,13 +190,14 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
       first.set (some started)
       let unknown : Std.HashSet String := Std.HashSet.ofArray answer.unknownModules
       let modules : Array ModuleNames := readModules filter moduleNames unknown
-      let (names, omitted) := keepLatest modules limit
+      let (kept, omitted) := keepLatest modules limit
+      let names : Array (Name × Option Name) := premisesOf kept
       let tasks : Array (Task (Except Exception (Array Premise))) ← startDescribing names
       let deadline : Nat := (← IO.monoMsNow) + registrationTimeout
       let (described, complete) ← collectDescribed tasks deadline IO.checkCanceled
       let premises : Array (String × Premise) :=
         described.map fun (premise : Premise) => (premise.hash, premise)
-      let unknownModules : Array Protocol.UnknownModule := groupByModule premises
+      let unknownModules : Array Protocol.UnknownModule := listHashes kept premises
       let request : Protocol.EnvironmentRequest := { imports := imports, modules := unknownModules }
       match ← askEnvironment settings request with
       | .error error => return .error error

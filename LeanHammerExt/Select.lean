@@ -192,7 +192,8 @@ def selectBySidecar (goal : MVarId) (wanted : SelectionRequest) :
     goal := text
     count := count
     environment := ""
-    premises := inFile.map fun (premise : Premise) => premise.describe
+    -- The sidecar wants them in the order of the file: the last one is the nearest.
+    premises := inFile.reverse.map fun (premise : Premise) => premise.describe
     symbols := symbols.map fun (name : Name) => name.toString
     theoremName? := wanted.theoremName?.map fun (name : Name) => name.toString
     moduleName? := some filter.env.mainModule.toString

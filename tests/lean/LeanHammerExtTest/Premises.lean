@@ -156,10 +156,21 @@ def modules : Array ModuleNames := #[
 ]
 
 #guard (keepLatest modules 10).2 == 0
-#guard (keepLatest modules 10).1.size == 6
+#guard (premisesOf (keepLatest modules 10).1).size == 6
 #guard (keepLatest modules 4).2 == 2
-#guard (keepLatest modules 4).1.all fun item => item.2 != some `A
+#guard (keepLatest modules 4).1.map (·.moduleName) == #[`B, `C]
 #guard (keepLatest modules 0).2 == 6
+#guard (keepLatest (modules.push { moduleName := `Empty, names := #[] }) 0).1.map (·.moduleName) == #[`Empty]
+
+/-- A described premise of module `B`. -/
+def described : Premise where
+  name := `B.x
+  text := "theorem B.x : True"
+  constants := #[``True]
+  moduleName? := some `B
+
+#guard (listHashes modules #[("h", described)]).map (·.name) == #["A", "B", "C"]
+#guard (listHashes modules #[("h", described)]).map (·.hashes) == #[#[], #["h"], #[]]
 
 /-! ## Interspersing -/
 
