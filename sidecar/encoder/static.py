@@ -5,14 +5,12 @@ In: texts, a table of token vectors and a weight a token. Out: unit vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from sidecar.encoder.base import FloatMatrix, Purpose
 from sidecar.encoder.folder import EncoderDescription, fingerprint, folder_hash, weight_files
@@ -21,9 +19,6 @@ from sidecar.errors import SidecarError
 
 if TYPE_CHECKING:
     from sidecar.encoder.tokens import TextTokenizer
-
-_TOKENS_PER_GATHER = 1 << 14
-"""Tokens whose vectors are gathered at once: 25 MB at 384 dimensions, small enough to stay near the caches."""
 
 
 class StaticEncoder:
@@ -132,31 +127,14 @@ class StaticEncoder:
         """See `Encoder.encode`."""
         prompt = self._description.prompt(purpose)
         rows = [self._tokenizer.framed(numbers) if numbers else [] for numbers in self._tokenizer.raw(texts, prompt)]
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
-        for start, end in _runs(lengths):
-            # reduceat has no notion of an empty run: texts without tokens keep their zero row.
-            filled = start + np.flatnonzero(lengths[start:end])
-            if not len(filled):
-                continue
-            numbers = np.fromiter(chain.from_iterable(rows[start:end]), dtype=np.int64)
-            starts = np.cumsum(lengths[filled]) - lengths[filled]
-            vectors[filled] = np.add.reduceat(self._table[numbers], starts, axis=0)
+        for row, numbers in enumerate(rows):
+            if numbers:
+                # Text by text the gathered vectors stay in the cache; np.add.reduceat over many texts is slower by far.
+                np.add.reduce(self._table[numbers], axis=0, out=vectors[row])
         # The length of the sum is divided away, so the mean needs no division of its own.
         return unit_rows(vectors)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """See `Encoder.count_tokens`."""
         return self._tokenizer.count(texts)
-
-
-def _runs(lengths: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut rows into runs of about `_TOKENS_PER_GATHER` tokens, at least one row each."""
-    start, tokens = 0, 0
-    for row, length in enumerate(lengths.tolist()):
-        if tokens and tokens + length > _TOKENS_PER_GATHER:
-            yield start, row
-            start, tokens = row, 0
-        tokens += length
-    if start < len(lengths):
-        yield start, len(lengths)
