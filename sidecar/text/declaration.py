@@ -1,8 +1,8 @@
 """Declarations and premises: raw texts, canonical texts, constants.
 
-In: a record of the corpus, or the raw text of a premise (`/-- doc -/`, a line end, `kind name binders : type`). Out: the
-words that an encoder reads: those of the name, the conclusion, the binders, the docstring, so that a cut at the end
-loses the least; and the constants of the statement, the conclusion's first.
+In: a record of the corpus, or the raw text of a premise (`/-- doc -/`, a line end, `kind name binders : type`). Out:
+the words that an encoder reads: those of the name, the conclusion, the binders, the docstring, so that a cut at the
+end loses the least; and the constants of the statement, the conclusion's first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ from sidecar.corpus.records import KINDS, Declaration
 from sidecar.text.clean import clean, one_line
 from sidecar.text.names import name_words
 from sidecar.text.query import query_text
-from sidecar.text.words import IDENTIFIER, is_sort, mentioned, words
+from sidecar.text.words import IDENTIFIER, is_sort, line_words, mentioned
 
 _KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
-_HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^»]*»|[^\s«:(\[{{⦃]|:(?=[^\s]))+)(?:\.\{{[^}}]*\}})?")
-_BRACKET: Final = re.compile(r"«[^»]*»|[(\[{⦃⟨]|[)\]}⦄⟩]| : ")
-_BINDER_NAMES: Final = re.compile(rf"((?:{IDENTIFIER}|_)(?: (?:{IDENTIFIER}|_))*) : ")
+_HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^«»]*»|[^\s«:(\[{{⦃]|:(?=[^\s]))+)(?:\.\{{[^}}]*\}})?")
+_OPENING: Final = "([{⦃⟨"
+_FLAT: Final = r"[^()\[\]{}⦃⦄⟨⟩«]*"
+_BRACKET: Final = re.compile(
+    rf"\({_FLAT}\)|\[{_FLAT}\]|\{{{_FLAT}\}}|⦃{_FLAT}⦄|⟨{_FLAT}⟩|«[^«»]*»|[(\[{{⦃⟨)\]}}⦄⟩]| : "
+)
+"""Brackets (whole where nothing is nested in them), quoted names and colons."""
+_BINDER_NAMES: Final = re.compile(rf"({IDENTIFIER}(?: {IDENTIFIER})*+) : ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,11 @@ def parse_premise(raw: str) -> Statement:
             end = text.rfind("-/")
         if end >= 3:
             docstring, text = text[3:end].strip(), text[end + 2 :]
-    text = one_line(text)
+    text = " ".join(text.split())
     head = _HEAD.match(text)
     if head is None:
         return Statement("", "", (), "", text.removeprefix(": "), docstring)
-    binders, extends, type_text = _parts(f"{text[head.end() :]} ")
+    binders, extends, type_text = _parts(text[head.end() :] + " ")
     return Statement(head[1] or "", head[2], binders, extends, type_text, docstring)
 
 
@@ -86,15 +91,12 @@ def declaration_text(declaration: Declaration) -> str:
 def premise_text(raw: str) -> str:
     """Canonical text of a premise, from its raw text."""
     statement = parse_premise(raw)
-    types = _types(statement)
-    pieces = [" ".join(name_words(statement.name))]
-    if not is_sort(statement.type):
-        pieces.append(words(statement.type, types))
-    pieces += [words(binder.type, types) for binder in statement.binders if not is_sort(binder.type)]
-    if statement.extends:
-        pieces.append(words(statement.extends, types))
-    if statement.docstring:
-        pieces.append(query_text(statement.docstring))
+    formal = [statement.type, *(binder.type for binder in statement.binders), statement.extends]
+    pieces = [
+        " ".join(name_words(statement.name)),
+        line_words(" ; ".join(part for part in formal if part and not is_sort(part)), _types(statement)),
+        query_text(statement.docstring) if statement.docstring else "",
+    ]
     return " ".join(piece for piece in pieces if piece)
 
 
@@ -113,23 +115,28 @@ def _parts(text: str) -> tuple[tuple[Binder, ...], str, str]:
     """Cut ` binders… extends… : type ` at its brackets of depth 0 and its first colon of depth 0."""
     binders: list[Binder] = []
     loose: list[str] = []
-    depth = 0
-    start = 0
+    depth = start = 0
     for match in _BRACKET.finditer(text):
         mark = match[0]
-        if mark in "([{⦃⟨":
+        if mark == " : ":
+            if depth == 0:
+                loose.append(text[start : match.start()])
+                return tuple(binders), one_line(" ".join(loose)), text[match.end() :].strip()
+        elif len(mark) > 1:
+            if depth == 0 and mark[0] != "«":
+                loose.append(text[start : match.start()])
+                binders.append(_binder(mark[1:-1], mark[0] == "["))
+                start = match.end()
+        elif mark in _OPENING:
             if depth == 0:
                 loose.append(text[start : match.start()])
                 start = match.end()
             depth += 1
-        elif mark in ")]}⦄⟩":
+        elif depth > 0:
             depth -= 1
             if depth == 0:
                 binders.append(_binder(text[start : match.start()], mark == "]"))
                 start = match.end()
-        elif mark == " : " and depth == 0:
-            loose.append(text[start : match.start()])
-            return tuple(binders), one_line(" ".join(loose)), text[match.end() :].strip()
     loose.append(text[start:])
     return tuple(binders), one_line(" ".join(loose)), ""
 

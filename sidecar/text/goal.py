@@ -22,16 +22,20 @@ from typing import Final
 
 from sidecar.errors import SidecarError
 from sidecar.text.clean import clean, one_line
-from sidecar.text.words import IDENTIFIER, is_sort, mentioned, words
+from sidecar.text.words import IDENTIFIER, is_sort, line_words, mentioned
 
-TURNSTILE: Final = "⊢"
-_NAMES: Final = rf"{IDENTIFIER}(?: +{IDENTIFIER})*"
-_HYPOTHESIS: Final = re.compile(rf"({_NAMES}) : ?")
+_TURNSTILE: Final = re.compile("⊢(?!ₛ)")
+_NAMES: Final = rf"{IDENTIFIER}(?: {IDENTIFIER})*+"
+_HYPOTHESIS_LINE: Final = re.compile(rf" *{_NAMES} : ")
 _NAME: Final = re.compile(IDENTIFIER)
-_CASE: Final = re.compile(r"case\b.*")
-_COUNT: Final = re.compile(r"\d+ goals?( \(.*\))?")
-_OPENING: Final = frozenset("([{⟨⦃⟦⁅⟪⌊⌈")
-_CLOSING: Final = frozenset(")]}⟩⦄⟧⁆⟫⌋⌉")
+_TAG: Final = re.compile(r"case\b[^:]*|[0-9]+ goals?(?: \(.*\))?|No goals")
+_OPENING: Final = "([{⟨⦃⟦⁅⟪⌊⌈"
+_CLOSING: Final = ")]}⟩⦄⟧⁆⟫⌋⌉"
+_BRACKET: Final = re.compile(f"[{re.escape(_OPENING)}]|[{re.escape(_CLOSING)}]")
+_STRUCTURE: Final = re.compile(rf"({_NAMES})( : )?|{_BRACKET.pattern}")
+_VALUE: Final = re.compile(rf" := |{_BRACKET.pattern}")
+_BINDS: Final = ("∀", "∃", "∑", "∏", "⋃", "⋂", "⨆", "⨅", "∫", "λ", "∀ᶠ", "∀ᵐ", "∃ᶠ", "∃!", "∫⁻", ",")
+_TYPE_STANDS_BEFORE: Final = (":", ":=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,34 +84,51 @@ class GoalText:
 
 
 def parse_goal(text: str) -> Goal:
-    """Take a goal apart.
+    """Take a goal apart; never fails.
 
     Several goals: the first one is taken. `case` tags and counts of goals are skipped, lines that are indented deeper
     than the first continue the line before, and a text without ⊢ is all target. A goal that was joined into one line is
     cut where a run of fresh names stands before a colon.
     """
-    lines = _first_goal(clean(text))
-    if not any(TURNSTILE in line for line in lines):
-        return Goal((), one_line(" ".join(lines)))
-    entries: list[str] = []
-    target: list[str] = []
-    margin = len(lines[0]) - len(lines[0].lstrip())
-    for line in lines:
-        before, turnstile, after = line.partition(TURNSTILE) if not target else ("", "", line)
-        if target:
-            target.append(after)
+    entries: list[list[str]] = []
+    target: list[str] | None = None
+    margin: int | None = None
+    depth = 0
+    for line in clean(text).split("\n"):
+        stripped = line.strip()
+        if not stripped or _TAG.fullmatch(stripped):
+            if target is not None:
+                break
             continue
-        if before.strip():
-            deeper = len(line) - len(line.lstrip()) > margin
-            if entries and (deeper or _depth(entries[-1]) > 0):
-                entries[-1] += " " + before.strip()
+        indent = len(line) - len(line.lstrip())
+        margin = indent if margin is None else margin
+        begins = _HYPOTHESIS_LINE.match(line) is not None
+        if target is not None:
+            if begins and indent <= margin and depth <= 0:
+                break  # the next goal, without a blank line before it
+            target.append(stripped)
+            depth += _depth(stripped)
+            continue
+        turnstile = _TURNSTILE.search(stripped)
+        before = stripped[: turnstile.start()].rstrip() if turnstile else stripped
+        if before:
+            if entries and (indent > margin or (depth > 0 and not begins)):
+                entries[-1].append(before)
             else:
-                entries.append(before.strip())
+                entries.append([before])
+                depth = 0
+            depth += _depth(before)
         if turnstile:
-            target.append(after)
+            target = [stripped[turnstile.end() :]]
+            depth = _depth(target[0])
+    if target is None:
+        return Goal((), one_line(" ".join(" ".join(entry) for entry in entries)))
     hypotheses: list[Hypothesis] = []
+    known: set[str] = set()
     for entry in entries:
-        hypotheses += _hypotheses(one_line(entry), {name for known in hypotheses for name in known.names})
+        for hypothesis in _hypotheses(one_line(" ".join(entry)), known):
+            hypotheses.append(hypothesis)
+            known.update(hypothesis.names)
     return Goal(tuple(hypotheses), one_line(" ".join(target)))
 
 
@@ -171,7 +192,7 @@ def cap_goal(text: str, limit: int) -> tuple[str, int]:
     if len(text) <= limit:
         return text, 0
     lines = text.split("\n")
-    first = next((number for number, line in enumerate(lines) if line.startswith(TURNSTILE)), 0)
+    first = next((number for number, line in enumerate(lines) if line.startswith("⊢")), 0)
     dropped, size = 0, len(text)
     while dropped < first and size > limit:
         size -= len(lines[dropped]) + 1
@@ -179,67 +200,63 @@ def cap_goal(text: str, limit: int) -> tuple[str, int]:
     return "\n".join(lines[dropped:])[:limit], dropped
 
 
-def _first_goal(text: str) -> list[str]:
-    """Lines of the first goal, without blank lines, `case` tags and a count of goals."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        stripped = line.strip()
-        ends = not stripped or (_CASE.fullmatch(stripped) is not None and " : " not in stripped)
-        if ends and any(TURNSTILE in kept for kept in lines):
-            break
-        if ends or (not lines and _COUNT.fullmatch(stripped)):
-            continue
-        lines.append(line)
-    return lines or [""]
-
-
 def _depth(text: str) -> int:
-    return sum((character in _OPENING) - (character in _CLOSING) for character in text)
+    """Brackets that a text leaves open; negative when it closes more."""
+    return sum(1 if mark in _OPENING else -1 for mark in _BRACKET.findall(text))
 
 
 def _hypotheses(entry: str, known: set[str]) -> Iterator[Hypothesis]:
     """The hypotheses of one entry: one, or several when the goal was joined into one line."""
     starts: list[tuple[int, int, tuple[str, ...]]] = []
-    for match in _HYPOTHESIS.finditer(entry):
-        if _depth(entry[: match.start()]) > 0:
-            continue
-        fresh = _fresh(entry, match, known, first=not starts)
-        if fresh is not None:
-            start, names = fresh
-            starts.append((start, match.end(), names))
-            known |= set(names)
-    if not starts or starts[0][0] > 0:
+    taken = set(known)
+    depth = 0
+    for match in _STRUCTURE.finditer(entry):
+        if match[1] is None:
+            depth += 1 if match[0] in _OPENING else -1
+        elif match[2] and depth <= 0:
+            names = _fresh(entry, match, taken, first=not starts)
+            if names:
+                starts.append((names[0].start() + match.start(), match.end(), tuple(name[0] for name in names)))
+                taken.update(name[0] for name in names)
+    if not starts:
         yield Hypothesis((), entry)
         return
-    for (_, end, names), following in zip(starts, [*(start for start, _, _ in starts[1:]), len(entry)], strict=True):
-        type_text, value = _split_value(entry[end:following].strip())
-        yield Hypothesis(names, type_text, value)
+    following = [*(start for start, _, _ in starts[1:]), len(entry)]
+    for (_, colon, names_found), end in zip(starts, following, strict=True):
+        yield Hypothesis(names_found, *_split_value(entry[colon:end].strip()))
 
 
-def _fresh(entry: str, match: re.Match[str], known: set[str], *, first: bool) -> tuple[int, tuple[str, ...]] | None:
-    """Where a hypothesis begins whose colon ends `match`, and its names; None when that colon belongs to a binder."""
-    found = [(name.start() + match.start(), name[0]) for name in _NAME.finditer(match[1])]
+def _fresh(entry: str, match: re.Match[str], taken: set[str], *, first: bool) -> list[re.Match[str]]:
+    """The names of a hypothesis that begins in a run of names before a colon; none when a binder's colon was matched.
+
+    In a line that was joined, the run also holds the end of the hypothesis before. What is known already, what has a
+    dot, and what is capitalised like a constant belongs to that; so does the first name behind a colon.
+    """
+    names = list(_NAME.finditer(match[1]))
     if first:
-        return (match.start(), tuple(name for _, name in found)) if match.start() == 0 else None
-    before = entry[: match.start()].rstrip()
-    if before.endswith(tuple("∀∃∑∏⋃⋂⨆⨅∫λ(,[{⦃")) or before.endswith(("fun", "∀ᶠ", "∀ᵐ", "∃!", "∃ᶠ", "∫⁻")):
-        return None
-    run: list[tuple[int, str]] = []
-    for position, name in reversed(found):
-        if name in known or "." in name or (len(name) > 2 and name[0].isupper() and name[1].islower()):
+        return names if match.start() == 0 else []
+    before = entry[max(0, match.start() - 4) : match.start()].rstrip()
+    if before.endswith(_BINDS) or any(name[0] == "fun" for name in names):
+        return []
+    run: list[re.Match[str]] = []
+    for name in reversed(names):
+        text = name[0]
+        if text in taken or "." in text or (text[0].isupper() and text[1:3].islower() and len(text) > 2):
             break
-        run.insert(0, (position, name))
-    if len(run) == len(found) and before.endswith((":", ":=")):
-        run = run[1:]  # a type stands before the names
-    return (run[0][0], tuple(name for _, name in run)) if run else None
+        run.append(name)
+    run.reverse()
+    if len(run) == len(names) and before.endswith(_TYPE_STANDS_BEFORE):
+        del run[0]
+    return run
 
 
 def _split_value(text: str) -> tuple[str, str | None]:
-    position = text.find(" := ")
-    while position >= 0:
-        if _depth(text[:position]) == 0:
-            return text[:position].strip(), text[position + 4 :].strip()
-        position = text.find(" := ", position + 1)
+    depth = 0
+    for match in _VALUE.finditer(text):
+        if match[0] != " := ":
+            depth += 1 if match[0] in _OPENING else -1
+        elif depth <= 0:
+            return text[: match.start()].strip(), text[match.end() :].strip()
     return text, None
 
 
@@ -252,10 +269,10 @@ def _statement(hypothesis: Hypothesis) -> str:
 
 
 def _pieces(goal: Goal) -> tuple[str, list[str]]:
-    """Words of the target, and those of each hypothesis from the last to the first (`""` where it only names a sort)."""
+    """Words of the target, and of each hypothesis from the last to the first (`""` where it only names a sort)."""
     types = _types(goal)
     pieces = [
-        "" if is_sort(hypothesis.type) else words(_statement(hypothesis), types)
+        "" if is_sort(hypothesis.type) else line_words(_statement(hypothesis), types)
         for hypothesis in reversed(goal.hypotheses)
     ]
-    return words(goal.target, types), pieces
+    return line_words(goal.target, types), pieces

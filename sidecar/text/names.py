@@ -24,6 +24,8 @@ def components(name: str) -> tuple[str, ...]:
     >>> components("Std.«term_...*»")
     ('Std', 'term_...*')
     """
+    if "«" not in name:
+        return tuple(part for part in name.split(".") if part)
     return tuple(quoted or plain for quoted, plain in _COMPONENT.findall(name) if quoted or plain)
 
 
@@ -45,13 +47,27 @@ def name_words(name: str) -> list[str]:
     spelled = SPELLED_CONSTANTS.get(name)
     if spelled is not None:
         return spelled.split()
+    return _words_of(components(name))
+
+
+def constant_words(name: str) -> list[str]:
+    """Words of a constant that a statement mentions: those of the last two components of its name.
+
+    The namespaces further out say less than they cost: leaving them off raised recall on real goals.
+    """
+    spelled = SPELLED_CONSTANTS.get(name)
+    return _words_of(components(name)[-2:]) if spelled is None else spelled.split()
+
+
+def _words_of(parts: tuple[str, ...]) -> list[str]:
     words: list[str] = []
     previous: list[str] = []
-    for component in components(name):
-        parts = [word.lower() for word in _WORD.findall(plain_letters(component.translate(_IN_NAMES)))]
-        if parts != previous:
-            words += parts
-        previous = parts
+    for part in parts:
+        spelled = part if part.isascii() else plain_letters(part.translate(_IN_NAMES))
+        found = [word.lower() for word in _WORD.findall(spelled)]
+        if found != previous:
+            words += found
+        previous = found
     return words
 
 

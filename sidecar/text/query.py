@@ -97,29 +97,43 @@ _LATEX: Final[dict[str, str]] = {
     "rVert": "‖",
     "|": "‖",
 }
-_SILENT: Final = frozenset(
-    "left right big Big bigg Bigg bigl bigr mathbb mathbf mathcal mathrm mathfrak mathscr mathit mathsf text textbf textit emph bf em it rm "
-    "operatorname displaystyle limits nolimits quad qquad dots ldots cdots vdots overline underline bar hat tilde widetilde "
-    "widehat begin end label ref cite footnote item".split()
+_FORMATTING: Final = (
+    "left right big Big bigg Bigg bigl bigr bigm middle mathbb mathbf mathcal mathrm mathfrak mathscr mathit mathsf "
+    "text textbf textit texttt emph bf em it rm tt operatorname displaystyle limits nolimits quad qquad dots ldots cdots "
+    "vdots overline underline bar hat tilde widetilde widehat begin end label ref cite footnote item"
 )
-_BLACKBOARD: Final = re.compile(r"\\(?:mathbb|mathbf|Bbb)\s*\{?\s*([NZQRC])\s*\}?(?![a-z])")
+_SILENT: Final = frozenset(_FORMATTING.split())
+"""Commands that only format."""
+
+_BLACKBOARD: Final = re.compile(r"\\(?:mathbb|mathbf|Bbb)\s*(?:\{\s*([NZQRC])\s*\}|([NZQRC])(?![A-Za-z]))")
 _FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_INVERSE: Final = re.compile(r"\^ *(?:\{ *- *1 *\}|-1(?![0-9]))")
+_GROUPING: Final = re.compile(r"(?<!\\)[{}]")
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|\|)\*?")
-_EMPHASIS: Final = re.compile(r"[$`~{}]|\\[,;:!%&_#()\[\]]|\*(?=\w)|(?<=\w)\*")
+_MARKS: Final = re.compile(
+    r"[$`~]|\\[,;:!%&_#()\[\]{}\\]?"  # mathematics, code, spacing
+    r"|(?<![\w)\]])\*{1,3}(?=\w)|(?<=[\w.])\*{1,3}(?=[\s.,;:!?)]|$)"  # emphasis, but not a product
+    r"|(?<=[^\W\d_]{2})[-/–](?=[^\W\d_]{2})|(?<=\b[^\W\d_])-(?=[^\W\d_]{2})"  # compound words: p-adic, left/right
+    r"|(?<=\w)['’]s\b"
+)
+_ENGLISH_IF: Final = re.compile(r"\b[Ii]f\b")
 
 
 def query_text(query: str) -> str:
     """Canonical text of a question, a docstring or any other mixed text.
 
-    LaTeX commands become the symbols they draw (`\\mathbb{R}` is ℝ, `\\le` is ≤), formatting is taken off, and what
-    remains is spelled by the same rules as statements.
+    LaTeX commands become the symbols they draw (`\\mathbb{R}` is ℝ, `\\le` is ≤), marks of formatting are taken off,
+    and what remains is spelled by the same rules as statements.
     """
     text = one_line(query)
     if "\\" in text:
-        text = _BLACKBOARD.sub(lambda match: f" {_LATEX[match[1]]} ", text)
+        text = _BLACKBOARD.sub(lambda match: f" {_LATEX[match[1] or match[2]]} ", text)
         text = _FRACTION.sub(r"\1 / \2", text)
+    if "\\" in text or "$" in text:
+        text = _GROUPING.sub(" ", _INVERSE.sub("⁻¹", text)).replace("\\{", "{").replace("\\}", "}")
         text = _COMMAND.sub(_command, text)
-    return words(_EMPHASIS.sub(" ", text))
+    text = _MARKS.sub(" ", text)
+    return words(text if " else " in text else _ENGLISH_IF.sub(" ", text))
 
 
 def _command(match: re.Match[str]) -> str:

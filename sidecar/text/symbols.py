@@ -560,13 +560,13 @@ SPELLED_ATOMS: Final[dict[str, str]] = {
 _GREEK: Final = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau upsilon "
     "phi chi psi omega"
-).split()
+)
 
 
 def _letters() -> dict[str, str]:
     """Spell Greek, Hebrew, styled, sub- and superscript letters and digits: what compatibility decomposition yields."""
     letters: dict[str, str] = {}
-    for offset, word in enumerate(_GREEK):
+    for offset, word in enumerate(_GREEK.split()):
         letters[chr(0x3B1 + offset)] = word
         if offset != 17:  # U+03A2 is not a letter
             letters[chr(0x391 + offset)] = word

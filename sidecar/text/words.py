@@ -2,8 +2,8 @@
 
 In: terms, types and statements as Lean prints them, with notation or without. Out: lower-case words, or the constants
 that occur. A symbol gives the words of the constant it stands for, so that both prints of one term give the same words
-(in another order); what only one of the two prints shows (coercions, anonymous constructors, binder types of sorts,
-universe levels, daggers) gives none.
+(in another order); what only one of the two prints shows (coercions, anonymous constructors, universe levels, daggers)
+gives none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from sidecar.text.clean import one_line
-from sidecar.text.names import name_words
+from sidecar.text.names import constant_words
 from sidecar.text.symbols import (
     ABSOLUTE_VALUE,
     CONSTANTS_OF,
@@ -29,31 +29,50 @@ from sidecar.text.symbols import (
 CACHED_TOKENS: Final = 1 << 17
 """Most spellings that are remembered; beyond this the memory starts afresh."""
 
+CACHED_LENGTH: Final = 128
+"""Longest token or type that is remembered, so that the memory stays bounded in bytes too."""
+
 # \w also holds superscripts and modifier letters, which are notation, and subscripts, which cannot begin a name.
 _SUPERSCRIPTS: Final = "²³¹ʰ-ʸˠ-ˤᴬ-ᵡᵸᶛ-ᶿ⁰ⁱ⁴-⁹ⁿ"
 _SUBSCRIPTS: Final = "₀-₉ₐ-ₜᵢ-ᵪⱼ"
 _FIRST: Final = rf"[^\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ]"
 _REST: Final = rf"[^\W{_SUPERSCRIPTS}λΠΣ]"
-_COMPONENT: Final = rf"(?:{_FIRST}(?:{_REST}++|['!?])*+|«[^»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
+_COMPONENT: Final = rf"(?:{_FIRST}(?:{_REST}++|['!?])*+|«[^«»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
 IDENTIFIER: Final = rf"{_COMPONENT}(?:\.{_COMPONENT})*+"
 """Pattern of a name as Lean prints it, daggers included."""
 
-_SORT: Final = (
-    rf"(?:Type|Sort)(?![\w.'])(?:\*| ?(?:\((?:[^()]|\([^()]*\))*\)|[0-9]+|{_FIRST}{_REST}*(?! :))(?: \+ [0-9]+)?)?"
-)
+_LEVEL: Final = rf"(?:\((?:[^()]|\([^()]*\))*\)|[0-9]+|(?:[A-Za-z]|u_{_REST}+|[uvw]{_REST}{{1,2}})(?!{_REST})(?! :))"
+_SORT: Final = rf"(?:Type|Sort)(?!{_REST}|[.'])(?:\*| {_LEVEL}(?: \+ [0-9]+)?)?"
+
+
+def _longest_first(atoms: list[str]) -> str:
+    """A pattern of these atoms; one that ends in a letter counts only where a space follows (`→o β`, not `→order`)."""
+    return "|".join(
+        re.escape(atom) + ("(?= )" if re.search(rf"{_FIRST}$", atom) and not atom.startswith("[") else "")
+        for atom in sorted(atoms, key=len, reverse=True)
+    )
+
+
+def _first_characters(atoms: list[str]) -> str:
+    return "[" + "".join(sorted({re.escape(atom[0]) for atom in atoms})) + "]"
+
+
 _ATOMS: Final = [atom for atom in CONSTANTS_OF if " " not in atom]
-_NUMBER_SETS: Final = "|".join(
-    sorted((re.escape(atom) for atom in _ATOMS if re.match(rf"{_FIRST}.*[^\w]", atom)), key=len, reverse=True)
+_BEGIN_LIKE_NAMES: Final = [
+    atom for atom in _ATOMS if re.match(_FIRST, atom) and re.fullmatch(IDENTIFIER, atom) is None
+]
+_HOLD_LETTERS: Final = [atom for atom in _ATOMS if re.match(_FIRST, atom) is None and re.search(_FIRST, atom)]
+_SYMBOLS: Final = (
+    r"(?:[ !\"#$%&'()*+,\-./:;=>?@\\^`{|}]++"
+    rf"|(?={_first_characters(_HOLD_LETTERS)})(?:{_longest_first(_HOLD_LETTERS)})"
+    rf"|(?!«)[\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ])++"
 )
-_LETTERED: Final = [atom for atom in _ATOMS if not re.match(_FIRST, atom) and re.search(_FIRST, atom)]
-_LETTERED_ATOMS: Final = "|".join(
-    re.escape(atom) + ("(?![^ ])" if re.search(rf"{_FIRST}$", atom) and not atom.startswith("[") else "")
-    for atom in sorted(_LETTERED, key=len, reverse=True)
+_TOKEN: Final = re.compile(
+    rf"(?=[TS])(?:{_SORT})"
+    rf"|(?={_first_characters(_BEGIN_LIKE_NAMES)})(?:{_longest_first(_BEGIN_LIKE_NAMES)})"
+    rf"|{IDENTIFIER}|{_SYMBOLS}"
 )
-_LETTERED_FIRST: Final = "".join(sorted({re.escape(atom[0]) for atom in _LETTERED}))
-_SYMBOLS: Final = rf"(?:(?=[{_LETTERED_FIRST}])(?:{_LETTERED_ATOMS})|(?!«)[\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ])+"
-_ONLY_SORT: Final = re.compile(rf"(?:(?:Type|Sort)$|{_SORT})")
-_TOKEN: Final = re.compile(rf"{_SORT}|{_NUMBER_SETS}|{IDENTIFIER}|{_SYMBOLS}")
+_ONLY_SORT: Final = re.compile(_SORT)
 
 _LONGEST_ATOM: Final = max(map(len, CONSTANTS_OF))
 _IGNORED: Final = re.compile(rf"✝[{_SUPERSCRIPTS}]*|^_root_\.")
@@ -67,27 +86,32 @@ _KEYWORDS: Final[dict[str, str]] = {
     "let": "",
     "have": "",
     "by": "",
-    "Type": "type",
-    "Sort": "sort",
     "Prop": "prop",
     "_": "",
 }
 """Words of the printer itself, which name no constant."""
 
+# Without a bound, and across another binder, a text of nothing but binders would take quadratic time.
+_NEAR: Final = "[^,;∑∏∃∫⨍]{0,200}"
+_NESTED: Final = 8
+"""Deepest nesting of braces and brackets that is looked into."""
+
 _UNIVERSES: Final = re.compile(r"\.\{[^{}]*\}")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
-_BIG: Final = re.compile(r"([∑∏]) ([^,]*?),")
-_BOUNDED_EXISTS: Final = re.compile(rf"∃ ({IDENTIFIER}(?: {IDENTIFIER})*) ([∈⊆><≤≥≠∉]) ([^,]*),")
-_SET_INTEGRAL: Final = re.compile(r"([∫⨍][⁻]? [^,]*?) in ([^,]*),")
+_BIG: Final = re.compile(rf"([∑∏]) ({_NEAR}?),")
+_BOUNDED_EXISTS: Final = re.compile(rf"∃ ({IDENTIFIER}(?: {IDENTIFIER})*) ([∈⊆><≤≥≠∉]) ({_NEAR}),")
+_REGION: Final = re.compile(rf"([∫⨍]⁻? {_NEAR}?) in ({_NEAR}),")
 
 
 class _Spellings(dict[str, str]):
     """Words of each token seen lately."""
 
     def __missing__(self, token: str) -> str:
-        if len(self) >= CACHED_TOKENS:
-            self.clear()
-        spelled = self[token] = " ".join(_spell(token))
+        spelled = " ".join(_spell(token))
+        if len(token) <= CACHED_LENGTH:
+            if len(self) >= CACHED_TOKENS:
+                self.clear()
+            self[token] = spelled
         return spelled
 
 
@@ -101,88 +125,103 @@ def words(text: str, types: Mapping[str, str] | None = None) -> str:
         text: A term, a type, a statement, or prose with such in it.
         types: Local names with the text of their type: `s.card` is then spelled as `Finset.card`.
     """
-    return " ".join([spelled for token in _tokens(text, types) if (spelled := _SPELLINGS[token])])
+    return line_words(one_line(text), types)
+
+
+def line_words(line: str, types: Mapping[str, str] | None = None) -> str:
+    """`words` of a text that `one_line` has been through."""
+    spellings = _SPELLINGS
+    return " ".join([spelled for token in _tokens(line, types) if (spelled := spellings[token])])
 
 
 def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str]:
     """The constants and free identifiers of a text, in order, with repeats; symbols as the constants they stand for.
 
-    Local names (the keys of `types`, and names that the text itself binds) and printer's keywords are left out.
+    A symbol with several readings (`∫`, `⌊`) gives the constants of all of them. Local names (the keys of `types`, and
+    names that the text itself binds) and printer's keywords are left out.
     """
-    local = _bound(text) | (types or {}).keys()
-    for token in _tokens(text, types):
-        if _is_identifier(token):
-            name = _IGNORED.sub("", token)
-            if name in READINGS:
-                yield from (constant for reading in READINGS[name] for constant in reading)
-            elif not (name.partition(".")[0] in local or name in _KEYWORDS or name[0].isdigit() or name[:5] in _SORTS):
-                yield name
-        else:
+    line = one_line(text)
+    local = _bound(line) | (types or {}).keys()
+    for token in _tokens(line, types):
+        if not _is_identifier(token):
             for atom in _atoms(token):
                 yield from (constant for reading in READINGS.get(atom, ()) for constant in reading)
+            continue
+        name = _IGNORED.sub("", token)
+        if name in READINGS:
+            yield from (constant for reading in READINGS[name] for constant in reading)
+        elif not (name in local or name.partition(".")[0] in local or _names_nothing(name)):
+            yield name
 
 
 def is_sort(type_text: str) -> bool:
     """Whether a type is only a universe (`Type u_1`, `Sort*`), so that what has it is a type; `Prop` is not meant."""
-    return _ONLY_SORT.fullmatch(type_text) is not None
+    return type_text.startswith(("Type", "Sort")) and _ONLY_SORT.fullmatch(type_text) is not None
 
 
-@lru_cache(maxsize=1 << 14)
 def head_constant(type_text: str) -> str:
     """The constant at the head of a type (`Finset α` → Finset, `a ≤ b` → LE.le), `""` for functions and variables."""
-    tokens = _tokens(_without_brackets(type_text), None)
-    symbols = [atom for token in tokens if not _is_identifier(token) for atom in _atoms(token)]
-    if any(atom in _FUNCTION_TYPES for atom in symbols):
+    return _remembered_head(type_text) if len(type_text) <= CACHED_LENGTH else _head(type_text)
+
+
+def _head(type_text: str) -> str:
+    tokens = _tokens(_without_brackets(one_line(type_text)), None)
+    names = [_IGNORED.sub("", token) for token in tokens if _is_identifier(token)]
+    atoms = [atom for token in tokens if not _is_identifier(token) for atom in _atoms(token)]
+    if any(atom in _FUNCTION_TYPES for atom in atoms):
         return ""
     for level in _LOOSEST_FIRST:
-        for atom in symbols:
+        for atom in atoms:
             if atom in level:
                 return CONSTANTS_OF[atom][0]
-    names = [_IGNORED.sub("", token) for token in tokens if _is_identifier(token)]
-    if symbols and CONSTANTS_OF.get(symbols[0]) and symbols[0] in "¬∃":
-        return CONSTANTS_OF[symbols[0]][0]
-    if not names or names[0] in _KEYWORDS or names[0][:5] in _SORTS:
+    if not names or _names_nothing(names[0]):
         return ""
     return CONSTANTS_OF[names[0]][0] if names[0] in CONSTANTS_OF else names[0]
 
 
+_remembered_head: Final = lru_cache(maxsize=1 << 14)(_head)
 _FUNCTION_TYPES: Final = frozenset({"→", "∀"})
+_RELATIONS: Final = "= ≠ ≤ < ≥ > ∈ ∉ ∣ ⊆ ⊂ ≈ ≍ ⋖ ⩿ ⤳ ≪ =ᶠ[ ≤ᶠ[ =ᵐ[ ≤ᵐ[ =O[ =o[ =Θ[ <+: <:+ <:+: ~r"
 _LOOSEST_FIRST: Final = (
+    frozenset({"∃"}),
     frozenset({"↔"}),
     frozenset({"∨"}),
     frozenset({"∧"}),
-    frozenset(
-        "= ≠ ≤ < ≥ > ∈ ∣ ⊆ ⊂ ≈ ≍ ⋖ ⩿ ⤳ =ᶠ[ ≤ᶠ[ =ᵐ[ ≤ᵐ[ =O[ =o[ =Θ[ ≪ <+: <:+ <:+: ~r".split(),
-    ),
-    frozenset(atom for atom in CONSTANTS_OF if atom[0] in "≃→↪≅≌⟶⥤⊣×⊕"),
+    frozenset({"¬"}),
+    frozenset(_RELATIONS.split()),
+    frozenset(atom for atom in _ATOMS if atom[0] in "≃→↪≅≌⟶⥤⊣×⊕"),
 )
-"""Infix atoms by how loosely they bind, loosest first."""
+"""Infix and prefix atoms by how loosely they bind, loosest first."""
 
 _INNERMOST: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|⟨[^⟨⟩]*⟩")
 
 
-def _without_brackets(text: str) -> str:
-    while (changed := _INNERMOST.sub(" ", text)) != text:
-        text = changed
-    return text
+def _without_brackets(line: str) -> str:
+    for _ in range(_NESTED):
+        line, changes = _INNERMOST.subn(" ", line)
+        if not changes:
+            break
+    return line
 
 
-_BOUND: Final = re.compile(
-    rf"(?:[∀∃∑∏⋃⋂⨆⨅∫⨍λ][ᶠᵐ⁻!']?|\bfun) ?\(?({IDENTIFIER}(?: {IDENTIFIER})*)|[(\[{{⦃]({IDENTIFIER}(?: {IDENTIFIER})*) :"
-)
+_NAMES: Final = rf"({IDENTIFIER}(?: {IDENTIFIER})*+)"
+_BOUND: Final = re.compile(rf"(?:[∀∃∑∏⋃⋂⨆⨅∫⨍λ][ᶠᵐ⁻!']?|\bfun) ?\(?{_NAMES}|[(\[{{⦃]{_NAMES} [:|]")
+"""Names behind a binder, and those at the start of a bracket before a colon or the bar of a set."""
 
 
-def _bound(text: str) -> set[str]:
-    return {name for match in _BOUND.finditer(one_line(text)) for name in (match[1] or match[2]).split()}
+def _bound(line: str) -> set[str]:
+    return {name for match in _BOUND.finditer(line) for name in (match[1] or match[2]).split()}
 
 
-_SORTS: Final = frozenset({"Type ", "Sort ", "Type*", "Sort*"})
+def _names_nothing(name: str) -> bool:
+    return name in _KEYWORDS or name[0].isdigit() or is_sort(name)
 
 
-def _tokens(text: str, types: Mapping[str, str] | None) -> list[str]:
-    tokens: list[str] = _TOKEN.findall(_unfold(f" {one_line(text)} "))
-    if types:
-        tokens = [part for token in tokens for part in (_resolved(token, types) if "." in token else (token,))]
+def _tokens(line: str, types: Mapping[str, str] | None) -> list[str]:
+    """Names, numbers, sorts, and the runs of symbols and spaces between them."""
+    tokens: list[str] = _TOKEN.findall(_unfold(f" {line} "))
+    if types and "." in line and any(token.partition(".")[0] in types for token in tokens if "." in token):
+        return [part for token in tokens for part in (_resolved(token, types) if "." in token else (token,))]
     return tokens
 
 
@@ -196,19 +235,21 @@ def _resolved(token: str, types: Mapping[str, str]) -> tuple[str, ...]:
     return (f"{head}.{field}", local) if head and head not in types else (local, field)
 
 
-def _unfold(text: str) -> str:
-    """Bring binder notation and braces to the constants that the notation-free print names."""
-    if "{" in text:
-        text = _UNIVERSES.sub("", text)
-        while (changed := _BRACES.sub(_braces, text)) != text:
-            text = changed
-    if "∑" in text or "∏" in text:
-        text = _BIG.sub(_big_operator, text)
-    if "∃" in text:
-        text = _BOUNDED_EXISTS.sub(r"∃ \1 \2 \3 ∧", text)
-    if "∫" in text or "⨍" in text:
-        text = _SET_INTEGRAL.sub(_region, text)
-    return text
+def _unfold(line: str) -> str:
+    """Bring braces and binder notation to the constants that the notation-free print names."""
+    if "{" in line:
+        line = _UNIVERSES.sub("", line)
+        for _ in range(_NESTED):
+            line, changes = _BRACES.subn(_braces, line)
+            if not changes:
+                break
+    if "∑" in line or "∏" in line:
+        line = _BIG.sub(_big_operator, line)
+    if "∃" in line:
+        line = _BOUNDED_EXISTS.sub(r"∃ \1 \2 \3 ∧", line)
+    if "∫" in line or "⨍" in line:
+        line = _REGION.sub(_region, line)
+    return line
 
 
 def _braces(match: re.Match[str]) -> str:
@@ -216,12 +257,10 @@ def _braces(match: re.Match[str]) -> str:
     if " | " in inside:
         head, _, body = inside.partition(" | ")
         return f"(setOf {head} , {body})"
-    if " // " in inside:
-        return f"({inside})"
-    if ":=" in inside or " with " in inside or not inside.strip():
-        return f"({inside})" if inside.strip() else "∅"
-    if " : " in inside:  # an implicit binder
-        return f"({inside})"
+    if " // " in inside or ":=" in inside or " with " in inside or " : " in inside:
+        return f"({inside})"  # a subtype, a structure's fields, an implicit binder
+    if not inside.strip():
+        return "∅"
     if ", " in inside:
         return f"(Insert.insert Singleton.singleton {inside})"
     return f"(Singleton.singleton {inside})"
@@ -229,7 +268,7 @@ def _braces(match: re.Match[str]) -> str:
 
 def _big_operator(match: re.Match[str]) -> str:
     operator, binder = match.groups()
-    if " ∈ " in binder:
+    if " ∈ " in binder or " in " in binder:
         return f"{operator} {binder.replace(' ∈ ', ' , ', 1).replace(' with ', ' Finset.filter ')},"
     return f"{operator} Finset.univ {binder},"
 
@@ -246,28 +285,27 @@ def _is_identifier(token: str) -> bool:
 
 
 def _spell(token: str) -> list[str]:
-    if _is_identifier(token):
-        name = _IGNORED.sub("", token)
-        if name in CONSTANTS_OF:
-            return [word for constant in CONSTANTS_OF[name] for word in name_words(constant)]
-        if name[:5] in _SORTS:
-            return [name[:4].lower()]
-        keyword = _KEYWORDS.get(name)
-        return name_words(name) if keyword is None else keyword.split()
-    return [word for atom in _atoms(token) for word in _spell_atom(atom)]
+    if not _is_identifier(token):
+        return [word for atom in _atoms(token) for word in _spell_atom(atom)]
+    name = _IGNORED.sub("", token)
+    if name in CONSTANTS_OF:
+        return [word for constant in CONSTANTS_OF[name] for word in constant_words(constant)]
+    if is_sort(name):
+        return []
+    keyword = _KEYWORDS.get(name)
+    return constant_words(name) if keyword is None else keyword.split()
 
 
 def _spell_atom(atom: str) -> list[str]:
     constants = CONSTANTS_OF.get(atom)
     if constants is not None:
-        return [word for constant in constants for word in name_words(constant)]
-    if atom in SPELLED_ATOMS:
-        return SPELLED_ATOMS[atom].split()
-    if atom in LETTERS:
-        return [LETTERS[atom]]
-    if atom.isascii():
-        return []
-    return unicodedata.name(atom, "").lower().replace("-", " ").split()
+        return [word for constant in constants for word in constant_words(constant)]
+    spelled = SPELLED_ATOMS.get(atom)
+    if spelled is None:
+        spelled = LETTERS.get(atom)
+    if spelled is None:
+        spelled = "" if atom.isascii() else unicodedata.name(atom, "").lower().replace("-", " ")
+    return spelled.split()
 
 
 def _atoms(symbols: str) -> Iterator[str]:
@@ -277,34 +315,34 @@ def _atoms(symbols: str) -> Iterator[str]:
     """
     position, end = 0, len(symbols)
     while position < end:
-        character = symbols[position]
-        if character == " ":
+        if symbols[position] == " ":
             position += 1
             continue
-        length = next(
+        longest = min(_LONGEST_ATOM, end - position)
+        atom = next(
             (
-                length
-                for length in range(min(_LONGEST_ATOM, end - position), 0, -1)
+                symbols[position : position + length]
+                for length in range(longest, 1, -1)
                 if symbols[position : position + length] in CONSTANTS_OF
             ),
-            1,
+            symbols[position],
         )
-        atom = symbols[position : position + length]
-        opens = position + length == end or symbols[position + length] in "(⟨[{-¬↑⇑‖|∑∏∫√"
-        behind_term = position == 0 or symbols[position - 1] in ")⟩]}'⁻¹ᶜ₊‖"
-        position += length
-        if atom == "-" and opens:
+        behind_term = position == 0 or symbols[position - 1] in _ENDS_TERM
+        position += len(atom)
+        before_term = position == end or symbols[position] in _BEGINS_TERM
+        if atom in ("|", "‖"):
+            if before_term and not behind_term:
+                yield atom if atom == "‖" else ABSOLUTE_VALUE
+        elif atom == "||" and before_term != behind_term:  # not infix: how some write a norm
+            if before_term:
+                yield "‖"
+        elif atom == "-" and before_term and not behind_term:
             yield PREFIX_MINUS
-        elif atom == "|":
-            if opens and not behind_term:
-                yield ABSOLUTE_VALUE
-        elif atom.startswith("‖") and len(atom) == 1:
-            if opens and not behind_term:
-                yield atom
-        elif atom == "[":
-            if behind_term:
-                yield ELEMENT
-        elif atom in "!?" and behind_term:
-            continue
-        else:
+        elif atom == "[" and behind_term:
+            yield ELEMENT
+        elif not (atom in "!?" and behind_term):
             yield atom
+
+
+_ENDS_TERM: Final = frozenset(")⟩]}'⁻¹²³ᶜˣᵒᵖ₊‖|")
+_BEGINS_TERM: Final = frozenset("(⟨[{-¬↑⇑‖|∑∏∫√⌊⌈")
