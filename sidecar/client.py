@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
 
 from sidecar import wire
 from sidecar.errors import SidecarError
 from sidecar.settings import Limits, Settings
+from sidecar.transport import parse_url
 
 if TYPE_CHECKING:
     from sidecar.encoder.base import FloatMatrix, Purpose
@@ -108,19 +108,8 @@ class Client(_Methods):
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 660.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SidecarError(
-                "bad_request",
-                f"{url!r} is not the address of a server",
-                field="url",
-                hint="give an address such as http://127.0.0.1:8723",
-            )
         self.url = url
-        self._host = parts.hostname
-        self._port = parts.port
-        self._tls = parts.scheme == "https"
-        self._base = parts.path.rstrip("/")
+        self._server = parse_url(url)
         self._headers = {"content-type": wire.CONTENT_TYPE}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
@@ -175,7 +164,7 @@ class Client(_Methods):
             except queue.Empty:
                 connection, kept = self._connect(), False
             try:
-                connection.request(verb, self._base + path, body, self._headers)
+                connection.request(verb, self._server.base + path, body, self._headers)
                 response = connection.getresponse()
                 answer = response.read()
             except TimeoutError:
@@ -201,10 +190,11 @@ class Client(_Methods):
             self._idle.get().close()
 
     def _connect(self) -> http.client.HTTPConnection:
-        if self._tls:
+        host, port = self._server.host, self._server.port
+        if self._server.tls:
             context = ssl.create_default_context()
-            return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=context)
-        return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
     def __enter__(self) -> Self:
         return self

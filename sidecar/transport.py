@@ -18,6 +18,48 @@ KEPT_SECONDS = 30.0
 """An idle connection older than this is not used again: the server may be about to close it (aiohttp keeps it 75 s)."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerUrl:
+    """The parts of a server's address.
+
+    Attributes:
+        tls: Whether it is `https`.
+        host: Host name or address, without brackets.
+        port: Port.
+        netloc: Host and port as the Host header wants them.
+        base: Path in front of ours, without a slash at its end.
+    """
+
+    tls: bool
+    host: str
+    port: int
+    netloc: str
+    base: str
+
+
+def parse_url(url: str) -> ServerUrl:
+    """Take an address apart: `http://host:port` or `https://host:port`, perhaps with a path.
+
+    Raises:
+        SidecarError: `bad_request` for an address that is none.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in ("http", "https"):
+        raise SidecarError(
+            "bad_request",
+            f"{url!r} is not the address of a server",
+            field="url",
+            hint="give an address such as http://127.0.0.1:8723",
+        )
+    tls = parts.scheme == "https"
+    netloc = parts.netloc.rpartition("@")[2]
+    return ServerUrl(tls, host, port or (443 if tls else 80), netloc, parts.path.rstrip("/"))
+
+
 class Unanswered(Exception):
     """The server went away before its answer was complete.
 
@@ -65,7 +107,7 @@ class Transport:
     """Connections to one server.
 
     Args:
-        url: Address, `http://host:port` or `https://host:port`, perhaps with a path in front of ours.
+        url: Address, see `parse_url`.
         token: Bearer token, if the server wants one.
         largest_answer: Longer bodies are refused.
 
@@ -75,23 +117,8 @@ class Transport:
 
     def __init__(self, url: str, token: str | None = None, largest_answer: int = 256 * 1024 * 1024) -> None:
         self.url = url
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SidecarError(
-                "bad_request",
-                f"{url!r} is not the address of a server",
-                field="url",
-                hint="give an address such as http://127.0.0.1:8723",
-            )
-        self._tls = parts.scheme == "https"
-        self._host = parts.hostname
-        self._port = port or (443 if self._tls else 80)
-        self._base = parts.path.rstrip("/")
-        headers = [f"host: {parts.netloc.rpartition('@')[2]}", "user-agent: lean-sidecar"]
+        self._server = parse_url(url)
+        headers = [f"host: {self._server.netloc}", "user-agent: lean-sidecar"]
         if token:
             headers.append(f"authorization: Bearer {token}")
         if any(not _is_header_safe(line) for line in headers):
@@ -107,7 +134,7 @@ class Transport:
             Unanswered: The server cannot be reached, or closed the connection.
             SidecarError: `unreachable` for an answer that is not HTTP or too long.
         """
-        head = f"{method} {self._base}{path} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n"
+        head = f"{method} {self._server.base}{path} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n"
         if content_type:
             head += f"content-type: {content_type}\r\n"
         message = head.encode("latin-1") + b"\r\n" + body
@@ -137,7 +164,7 @@ class Transport:
     async def _connect(self) -> _Connection:
         try:
             reader, writer = await asyncio.open_connection(
-                self._host, self._port, ssl=self._tls or None, limit=HEADER_BYTES
+                self._server.host, self._server.port, ssl=self._server.tls or None, limit=HEADER_BYTES
             )
         except OSError as error:
             raise Unanswered(f"{self.url} does not answer: {error}", reached=False) from error
@@ -189,12 +216,14 @@ class Transport:
                 raise ValueError(f"the first line is {line[:80]!r}")
             status = int(rest[:3])
             headers: dict[str, str] = {}
+            lines = 0
             while (header := await reader.readline()) not in (b"\r\n", b"\n"):
                 if not header:
                     raise EOFError("the answer ends within its headers")
                 name, _, value = header.decode("latin-1").partition(":")
                 headers[name.strip().lower()] = value.strip()
-                if len(headers) > 200:
+                lines += 1
+                if lines > 200:
                     raise ValueError("more than 200 headers")
             if status >= 200:
                 break

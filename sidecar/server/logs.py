@@ -1,0 +1,87 @@
+"""The log of the server: one line for each request and each thing that happens.
+
+In: what ended and how. Out: lines on stderr, for people or as JSON for programs. What a request asked is not in them:
+goals and queries may be private, so a line names the error's code and field, never its text.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Literal
+
+LogStyle = Literal["text", "json"]
+
+access = logging.getLogger("sidecar.server.access")
+
+
+def log_request(
+    *,
+    method: str,
+    path: str,
+    status: int,
+    seconds: float,
+    received: int,
+    sent: int,
+    id: str,
+    error: str | None,
+) -> None:
+    """Log one request that ended; those that only look whether we live are of interest to debuggers alone."""
+    access.log(
+        logging.INFO if path.startswith("/v1/") or (status >= 500 and path != "/health") else logging.DEBUG,
+        "%s %s %d %.1f ms, %d bytes in, %d out%s [%s]",
+        method,
+        path,
+        status,
+        1000 * seconds,
+        received,
+        sent,
+        f", {error}" if error else "",
+        id,
+        extra={
+            "fields": {
+                "event": "request",
+                "method": method,
+                "path": path,
+                "status": status,
+                "milliseconds": round(1000 * seconds, 1),
+                "received": received,
+                "sent": sent,
+                "id": id,
+                "error": error,
+            }
+        },
+    )
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level and logger of a record, with its fields or its message."""
+        row: dict[str, object] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+        }
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            row.update(fields)
+        else:
+            row["message"] = record.getMessage()
+        if record.exc_info:
+            row["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(row, ensure_ascii=False)
+
+
+def configure_logging(style: LogStyle) -> None:
+    """Send the log to stderr in this style, instead of what was configured before."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if style == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    for chatty in ("faiss", "transformers", "sentence_transformers"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
