@@ -99,8 +99,8 @@ _LATEX: Final[dict[str, str]] = {
 }
 _FORMATTING: Final = (
     "left right big Big bigg Bigg bigl bigr bigm middle mathbb mathbf mathcal mathrm mathfrak mathscr mathit mathsf "
-    "text textbf textit texttt emph bf em it rm tt operatorname displaystyle limits nolimits quad qquad dots ldots cdots "
-    "vdots overline underline bar hat tilde widetilde widehat begin end label ref cite footnote item"
+    "text textbf textit texttt emph bf em it rm tt operatorname displaystyle limits nolimits quad qquad dots ldots "
+    "cdots vdots overline underline bar hat tilde widetilde widehat begin end label ref cite footnote item"
 )
 _SILENT: Final = frozenset(_FORMATTING.split())
 """Commands that only format."""
