@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 SECONDS_PER_BATCH: Final = 5.0
 """How long a batch should take: that much work is lost when the process is killed."""
 
-SMALLEST_BATCH: Final = 256
+SMALLEST_BATCH: Final = 64
 LARGEST_BATCH: Final = 8_192
 
 _PROPOSITIONAL: Final = f"{PARTS}/propositional.json"

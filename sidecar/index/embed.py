@@ -17,8 +17,9 @@ from sidecar.encoder.base import Encoder
 from sidecar.index.exact import HalfMatrix
 from sidecar.index.staging import Staging
 
-TEXTS_AT_ONCE: Final = 1_024
-"""Texts that go through the encoder together; between two such lots a build can be stopped."""
+TEXTS_AT_ONCE: Final = 256
+"""Texts that go through the encoder together; between two such lots a build can be stopped, within seconds even where a
+large model runs on a CPU."""
 
 
 @dataclass(frozen=True, slots=True)

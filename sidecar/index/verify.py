@@ -6,12 +6,14 @@ In: the folder of an index. Out: what is wrong with it, nothing when all is well
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from sidecar.corpus.records import Declaration
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
@@ -22,7 +24,11 @@ from sidecar.index.rows import content_hash, hash_bytes
 from sidecar.index.sparse import SparseRows
 from sidecar.index.store import STORE_FILE
 from sidecar.index.vectors import VectorSet
+from sidecar.progress import Progress
 from sidecar.text.declaration import declaration_text
+
+MOST_FAULTS: Final = 20
+"""Most faults that one check lists."""
 
 SAMPLE: Final = 64
 """Declarations whose text is encoded again and compared."""
@@ -52,7 +58,15 @@ def verify_index(folder: Path, encoder: Encoder | None = None) -> list[str]:
     if faults:
         return faults
     with Index.open(folder) as index:
-        return [*_table_faults(index), *_content_faults(index), *_vector_faults(index, encoder)]
+        checks = (_table_faults(index), _content_faults(index), _vector_faults(index, encoder))
+        return [fault for check in checks for fault in _some(check)]
+
+
+def _some(faults: Iterator[str]) -> Iterator[str]:
+    """The first `MOST_FAULTS` of them: what breaks one row often breaks every row."""
+    yield from islice(faults, MOST_FAULTS)
+    if next(faults, None) is not None:
+        yield "… and more of the same kind"
 
 
 def _file_faults(folder: Path, manifest: Manifest) -> Iterator[str]:
@@ -100,13 +114,19 @@ def _sparse_faults(what: str, table: SparseRows, rows: int, columns: int) -> Ite
 
 
 def _content_faults(index: Index) -> Iterator[str]:
-    for row, declaration in enumerate(index.all_declarations()):
-        if declaration.name != index.name(row):
-            yield f"row {row}: {STORE_FILE} says {declaration.name!r}, the names say {index.name(row)!r}"
-        elif index.row(declaration.name) != row:
-            yield f"row {row}: looking up {declaration.name!r} gives row {index.row(declaration.name)}"
-        elif content_hash(declaration) != index.content_hashes[row].tobytes():
-            yield f"row {row}: {declaration.name!r} does not match the hash of its content"
+    with Progress("declarations checked", index.size) as progress:
+        for row, declaration in enumerate(index.all_declarations()):
+            progress.advance()
+            yield from _row_faults(index, row, declaration)
+
+
+def _row_faults(index: Index, row: int, declaration: Declaration) -> Iterator[str]:
+    if declaration.name != index.name(row):
+        yield f"row {row}: {STORE_FILE} says {declaration.name!r}, the names say {index.name(row)!r}"
+    elif index.row(declaration.name) != row:
+        yield f"row {row}: looking up {declaration.name!r} gives row {index.row(declaration.name)}"
+    elif content_hash(declaration) != index.content_hashes[row].tobytes():
+        yield f"row {row}: {declaration.name!r} does not match the hash of its content"
 
 
 def _vector_faults(index: Index, given: Encoder | None) -> Iterator[str]:
