@@ -17,8 +17,11 @@ _NOTATION: Final = """
 == BEq.beq
 != bne
 ↔ Iff
+<-> Iff
 ∧ And
+/\\ And
 ∨ Or
+\\/ Or
 ¬ Not
 ∃ Exists
 ∃! ExistsUnique
@@ -47,8 +50,10 @@ _NOTATION: Final = """
 ⁻¹ Inv.inv
 ⅟ Invertible.invOf
 ≤ LE.le
+<= LE.le
 < LT.lt
 ≥ GE.ge
+>= GE.ge
 > GT.gt
 ⋖ CovBy
 ⩿ WCovBy
@@ -148,7 +153,7 @@ _NOTATION: Final = """
 ∏' tprod
 ∑'[ tsum
 ∏'[ tprod
-∫ MeasureTheory.integral | intervalIntegral
+∫ MeasureTheory.integral
 ∫⁻ MeasureTheory.lintegral
 ∫ᵛ MeasureTheory.VectorMeasure.integral
 ∫ᶜ curveIntegral
@@ -418,10 +423,11 @@ s( Sym2.mk
 ⊣⊢ₛ Std.Do.SPred.bientails
 ⌜ Std.Do.SPred.pure
 wp⟦ Std.Do.PredTrans.apply
-⦃ Std.Do.Triple
-↑ CoeT.coe
 ⇑ DFunLike.coe
-↥ CoeSort.coe
+if ite
+GL Matrix.GeneralLinearGroup
+GL( Matrix.GeneralLinearGroup
+SL( Matrix.SpecialLinearGroup
 ≤₀ ManyOneReducible
 ≤₁ OneOneReducible
 ⊛ Stream'.apply
@@ -443,7 +449,11 @@ def _readings() -> dict[str, tuple[tuple[str, ...], ...]]:
     for line in _NOTATION.strip().splitlines():
         atom, rest = line.split(" ", 1)
         table[atom] = tuple(tuple(reading.split()) for reading in rest.split(" | "))
-    table |= {PREFIX_MINUS: (("Neg.neg",),), ABSOLUTE_VALUE: (("abs",),), ELEMENT: (("GetElem.getElem",),)}
+    table |= {
+        PREFIX_MINUS: (("Neg.neg",),),
+        ABSOLUTE_VALUE: (("abs",),),
+        ELEMENT: (("GetElem.getElem",), ("GetElem?.getElem?",)),
+    }
     return table
 
 
@@ -507,18 +517,28 @@ SPELLED_CONSTANTS: Final[dict[str, str]] = {
     "GetElem?.getElem!": "get elem",
     "OfNat.ofNat": "",
     "DFunLike.coe": "",
-    "CoeT.coe": "",
-    "CoeSort.coe": "",
-    "CoeFun.coe": "",
+    "Prod.mk": "",
+    "Subtype.mk": "",
+    "Sigma.mk": "",
+    "PSigma.mk": "",
     "Bool.true": "true",
     "Bool.false": "false",
 }
-"""Constants whose words are not the parts of their name: operator classes, and coercions, which are not spelled."""
+"""Constants whose words are not the parts of their name: operator classes; and what notation does not show, which is not spelled."""
 
 SPELLED_ATOMS: Final[dict[str, str]] = {
     "∀": "forall",
     "≡": "",
     "→": "",
+    "->": "",
+    "<-": "",
+    "=>": "",
+    ":=": "",
+    "|-": "",
+    "..": "",
+    "↑": "",
+    "↥": "",
+    "⁄": "",
     "←": "",
     "↦": "",
     "⟹": "",
@@ -539,7 +559,12 @@ SPELLED_ATOMS: Final[dict[str, str]] = {
     "⌋": "",
     "⌉": "",
     "⌝": "",
+    "⦃": "",
     "⦄": "",
+    "⦋": "",
+    "⦌": "",
+    "⸨": "",
+    "⸩": "",
     "«": "",
     "»": "",
     "‹": "",

@@ -62,8 +62,13 @@ _BEGIN_LIKE_NAMES: Final = [
     atom for atom in _ATOMS if re.match(_FIRST, atom) and re.fullmatch(IDENTIFIER, atom) is None
 ]
 _HOLD_LETTERS: Final = [atom for atom in _ATOMS if re.match(_FIRST, atom) is None and re.search(_FIRST, atom)]
+_ASCII_SYMBOLS: Final = "".join(
+    re.escape(character)
+    for character in " !\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~"
+    if all(atom[0] != character for atom in _HOLD_LETTERS)
+)
 _SYMBOLS: Final = (
-    r"(?:[ !\"#$%&'()*+,\-./:;=>?@\\^`{|}]++"
+    rf"(?:[{_ASCII_SYMBOLS}]++"
     rf"|(?={_first_characters(_HOLD_LETTERS)})(?:{_longest_first(_HOLD_LETTERS)})"
     rf"|(?!«)[\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ])++"
 )
@@ -78,7 +83,6 @@ _LONGEST_ATOM: Final = max(map(len, CONSTANTS_OF))
 _IGNORED: Final = re.compile(rf"✝[{_SUPERSCRIPTS}]*|^_root_\.")
 _KEYWORDS: Final[dict[str, str]] = {
     "fun": "",
-    "if": "ite",
     "then": "",
     "else": "",
     "in": "",
@@ -100,6 +104,8 @@ _UNIVERSES: Final = re.compile(r"\.\{[^{}]*\}")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _BIG: Final = re.compile(rf"([∑∏]) ({_NEAR}?),")
 _BOUNDED_EXISTS: Final = re.compile(rf"∃ ({IDENTIFIER}(?: {IDENTIFIER})*) ([∈⊆><≤≥≠∉]) ({_NEAR}),")
+_NORM: Final = re.compile("‖([^‖]*)‖([₊ₑ])")
+_NORMS: Final = {"₊": "NNNorm.nnnorm", "ₑ": "ENorm.enorm"}
 _REGION: Final = re.compile(rf"([∫⨍]⁻? {_NEAR}?) in ({_NEAR}),")
 
 
@@ -141,7 +147,7 @@ def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str
     names that the text itself binds) and printer's keywords are left out.
     """
     line = one_line(text)
-    local = _bound(line) | (types or {}).keys()
+    local = {_IGNORED.sub("", name) for name in (*_bound(line), *(types or ()))}
     for token in _tokens(line, types):
         if not _is_identifier(token):
             for atom in _atoms(token):
@@ -232,7 +238,10 @@ def _resolved(token: str, types: Mapping[str, str]) -> tuple[str, ...]:
     if type_text is None or not field:
         return (token,)
     head = head_constant(type_text)
-    return (f"{head}.{field}", local) if head and head not in types else (local, field)
+    if not head or head in types:
+        return (local, field)
+    first, _, rest = field.partition(".")
+    return (f"{head}.{first}", rest, local) if rest else (f"{head}.{first}", local)
 
 
 def _unfold(line: str) -> str:
@@ -243,6 +252,8 @@ def _unfold(line: str) -> str:
             line, changes = _BRACES.subn(_braces, line)
             if not changes:
                 break
+    if "‖₊" in line or "‖ₑ" in line:
+        line = _NORM.sub(lambda match: f"{_NORMS[match[2]]} ({match[1]})", line)
     if "∑" in line or "∏" in line:
         line = _BIG.sub(_big_operator, line)
     if "∃" in line:
@@ -323,7 +334,7 @@ def _atoms(symbols: str) -> Iterator[str]:
             (
                 symbols[position : position + length]
                 for length in range(longest, 1, -1)
-                if symbols[position : position + length] in CONSTANTS_OF
+                if symbols[position : position + length] in _KNOWN_ATOMS
             ),
             symbols[position],
         )
@@ -344,5 +355,6 @@ def _atoms(symbols: str) -> Iterator[str]:
             yield atom
 
 
+_KNOWN_ATOMS: Final = CONSTANTS_OF.keys() | SPELLED_ATOMS.keys()
 _ENDS_TERM: Final = frozenset(")⟩]}'⁻¹²³ᶜˣᵒᵖ₊‖|")
 _BEGINS_TERM: Final = frozenset("(⟨[{-¬↑⇑‖|∑∏∫√⌊⌈")
