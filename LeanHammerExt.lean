@@ -12,6 +12,7 @@ import LeanHammerExt.Doctor
 import LeanHammerExt.Fallback
 import LeanHammerExt.Find
 import LeanHammerExt.Locate
+import LeanHammerExt.ModuleTexts
 import LeanHammerExt.Msgpack
 import LeanHammerExt.Options
 import LeanHammerExt.Premises

@@ -22,22 +22,33 @@ def homeFolder : IO FilePath := do
   | some path => return FilePath.mk path
   | none => IO.currentDir
 
+/-- The value of an environment variable that is set and not empty. -/
+def environmentVariable? (name : String) : IO (Option String) := do
+  match ← IO.getEnv name with
+  | some value => return if value == "" then none else some value
+  | none => return none
+
 /--
 Folder of what the sidecar keeps: `LEAN_SIDECAR_DATA`, else `lean-sidecar` in `XDG_DATA_HOME`, else in
 `~/.local/share`. The sidecar itself decides in the same way.
 -/
 def sidecarFolder : IO FilePath := do
-  match ← IO.getEnv "LEAN_SIDECAR_DATA" with
-  | some path =>
-    if path != "" then
-      return FilePath.mk path
-  | none => pure ()
-  match ← IO.getEnv "XDG_DATA_HOME" with
-  | some path =>
-    if path != "" then
-      return FilePath.mk path / "lean-sidecar"
-  | none => pure ()
+  if let some path ← environmentVariable? "LEAN_SIDECAR_DATA" then
+    return FilePath.mk path
+  if let some path ← environmentVariable? "XDG_DATA_HOME" then
+    return FilePath.mk path / "lean-sidecar"
   return (← homeFolder) / ".local" / "share" / "lean-sidecar"
+
+/--
+Folder of what can be made again: `LEAN_SIDECAR_CACHE`, else `lean-sidecar` in `XDG_CACHE_HOME`, else in `~/.cache`. The
+sidecar itself decides in the same way.
+-/
+def cacheFolder : IO FilePath := do
+  if let some path ← environmentVariable? "LEAN_SIDECAR_CACHE" then
+    return FilePath.mk path
+  if let some path ← environmentVariable? "XDG_CACHE_HOME" then
+    return FilePath.mk path / "lean-sidecar"
+  return (← homeFolder) / ".cache" / "lean-sidecar"
 
 /-- Folder of the private virtual environment that `lake exe sidecar` makes. -/
 def environmentFolder : IO FilePath := do

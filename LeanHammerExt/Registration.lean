@@ -4,6 +4,7 @@ Released under Apache 2.0 license as described in the file LICENSE.
 Authors: The LeanHammerExt authors
 -/
 import Lean
+import LeanHammerExt.ModuleTexts
 import LeanHammerExt.Premises
 import LeanHammerExt.Sidecar
 
@@ -61,14 +62,6 @@ def askEnvironment (settings : SidecarSettings) (request : Protocol.EnvironmentR
   let answer : Bridge.Answer ←
     Sidecar.ask settings "environment" request.params registrationTimeout IO.checkCanceled
   return Protocol.readAnswer Protocol.EnvironmentAnswer.read answer
-
-/-- An imported module that the index does not know, with the names of its premises. -/
-structure ModuleNames where
-  /-- Its name. -/
-  moduleName : Name
-  /-- Its premises. -/
-  names : Array Name
-deriving Inhabited
 
 /-- The premises of modules, each module read in a task of its own. -/
 def readModules (filter : PremiseFilter) (moduleNames : Array Name) (unknown : Std.HashSet String) :
@@ -191,12 +184,15 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
       let unknown : Std.HashSet String := Std.HashSet.ofArray answer.unknownModules
       let modules : Array ModuleNames := readModules filter moduleNames unknown
       let (kept, omitted) := keepLatest modules limit
-      let names : Array (Name × Option Name) := premisesOf kept
+      let (remembered, others) ← loadModules kept
+      let names : Array (Name × Option Name) := premisesOf others
       let tasks : Array (Task (Except Exception (Array Premise))) ← startDescribing names
       let deadline : Nat := (← IO.monoMsNow) + registrationTimeout
-      let (described, complete) ← collectDescribed tasks deadline IO.checkCanceled
+      let (printed, complete) ← collectDescribed tasks deadline IO.checkCanceled
+      if complete then
+        keepModules others printed
       let premises : Array (String × Premise) :=
-        described.map fun (premise : Premise) => (premise.hash, premise)
+        (remembered ++ printed).map fun (premise : Premise) => (premise.hash, premise)
       let unknownModules : Array Protocol.UnknownModule := listHashes kept premises
       let request : Protocol.EnvironmentRequest := { imports := imports, modules := unknownModules }
       match ← askEnvironment settings request with
@@ -210,7 +206,7 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
             revision := last.revision
             unknownModules := started.unknownModules
             described := premises.size
-            omitted := if complete then omitted else omitted + (names.size - premises.size)
+            omitted := if complete then omitted else omitted + (names.size - printed.size)
           }
 
 /-- What a registration is made for: server, imports, and what counts as a premise. -/
