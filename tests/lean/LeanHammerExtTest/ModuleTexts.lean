@@ -30,7 +30,7 @@ def premises : Array Premise := #[
 def kept (key : String) (state : ModuleNames) (bytes : ByteArray) : String :=
   match readKeptModule key state bytes with
   | .error message => message
-  | .ok found => toString (found.toList.map fun premise => (premise.name, premise.text, premise.constants.toList))
+  | .ok found => toString (found.toList.map fun premise => s!"{premise.name}; {premise.text}; {premise.constants.toList}")
 
 /-- What comes back of what was kept under `key`, for a module in the state `state`. -/
 def roundTrip (key : String) (state : ModuleNames) : String :=
@@ -39,7 +39,7 @@ def roundTrip (key : String) (state : ModuleNames) : String :=
   | .ok bytes => kept key state bytes
 
 #guard roundTrip "now" entry ==
-  "[(Demo.x, theorem Demo.x : True, [True]), (Demo.«a.b», theorem Demo.«a.b» : False, [])]"
+  "[Demo.x; theorem Demo.x : True; [True], Demo.«a.b»; theorem Demo.«a.b» : False; []]"
 #guard roundTrip "later" entry == "the file is about another state of the module"
 #guard roundTrip "now" { entry with names := #[`Demo.x] } == "the module has other premises now"
 #guard roundTrip "now" { entry with names := #[`Demo.x, `Demo.y, `Demo.z] } ==
