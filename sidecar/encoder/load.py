@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
-
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.folder import STATIC_MAX_TOKENS, EncoderDescription, folder_hash, read_description
 from sidecar.errors import SidecarError
@@ -97,15 +95,14 @@ def _device(wish: str) -> str:
 def _built_in_static() -> Encoder:
     from safetensors import safe_open
 
+    from sidecar.encoder.initial import ORDINARY, RARITY, WHITENING, initial_table
     from sidecar.encoder.static import StaticEncoder
     from sidecar.encoder.tokens import TextTokenizer
 
     folder = _built_in_folder()
     description = EncoderDescription(type="static", max_tokens=STATIC_MAX_TOKENS, special=False)
     with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
-        table = tensors.get_tensor("embeddings.word_embeddings.weight")
-    # Zipf's law: a vocabulary in order of frequency gives the token of rank r a probability of about 1/r.
-    weights = np.log1p(np.arange(len(table), dtype=np.float32))
-    table = (table - table.mean(axis=0)) * weights[:, None]
+        table, weights = initial_table(tensors.get_tensor("embeddings.word_embeddings.weight"))
     tokenizer = TextTokenizer.from_folder(folder, description.max_tokens, special=False)
-    return StaticEncoder("static", tokenizer, table, description, folder_hash(folder, description))
+    made = f"{folder_hash(folder, description)} {ORDINARY} {WHITENING} {RARITY}"
+    return StaticEncoder("static", tokenizer, table * weights[:, None], description, made)

@@ -125,8 +125,7 @@ class StaticEncoder:
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> FloatMatrix:
         """See `Encoder.encode`."""
-        prompt = self._description.prompt(purpose)
-        rows = [self._tokenizer.framed(numbers) if numbers else [] for numbers in self._tokenizer.raw(texts, prompt)]
+        rows = self._tokenizer.rows(texts, self._description.prompt(purpose))
         vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
         for row, numbers in enumerate(rows):
             if numbers:

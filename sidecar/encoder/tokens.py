@@ -1,12 +1,14 @@
-"""Texts to token numbers, without state that a second thread could see.
+"""Texts to token numbers, without state that a second thread could spoil.
 
-In: texts. Out: token numbers, cut at a limit. The `tokenizers` library is safe to call from several threads as long as
+In: texts. Out: token numbers, cut at a limit. The `tokenizers` library may be called from several threads as long as
 nobody changes its truncation and padding; here both are switched off at load, and cutting is done on the numbers.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,15 +17,27 @@ from sidecar.errors import SidecarError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+REMEMBERED_WORDS = 1 << 16
+"""Most words whose tokens are remembered; beyond this the memory starts afresh."""
+
+LONGEST_WORD = 48
+"""Characters of the longest word that is remembered; bounds the memory that hostile texts can fill."""
+
 
 class TextTokenizer:
-    """A tokenizer whose settings never change after it is made.
+    """A tokenizer whose settings never change after it is made; safe to share between threads.
+
+    Canonical texts are words between single spaces and repeat a few ten thousand words, so for BERT's tokenizers, which
+    never join what a space separates, the tokens of each word are remembered: several times faster than the library.
 
     Args:
         tokenizer: A `tokenizers.Tokenizer` that nobody else uses.
         max_tokens: Longer texts are cut at the end to this many tokens, special tokens included.
         special: Whether the model's special tokens are added ([CLS] … [SEP]).
         lower: Whether texts are lower-cased first (an old sentence-transformers option).
+
+    Raises:
+        SidecarError: `bad_request` when the limit leaves no room for a text.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int, *, special: bool, lower: bool = False) -> None:
@@ -33,18 +47,18 @@ class TextTokenizer:
         tokenizer.encode_special_tokens = True
         self._tokenizer = tokenizer
         self._lower = lower
+        self._words: dict[str, tuple[int, ...]] | None = {} if _splits_at_spaces(tokenizer) else None
         plain = tokenizer.encode("a", add_special_tokens=False).ids
         framed = tokenizer.encode("a", add_special_tokens=True).ids if special else plain
         at = next(i for i in range(len(framed)) if framed[i : i + len(plain)] == plain)
-        self.prefix: list[int] = framed[:at]
-        self.suffix: list[int] = framed[at + len(plain) :]
-        self.max_tokens = max_tokens
-        self._room = max_tokens - len(self.prefix) - len(self.suffix)
+        self._prefix: list[int] = framed[:at]
+        self._suffix: list[int] = framed[at + len(plain) :]
+        self._room = max_tokens - len(self._prefix) - len(self._suffix)
         if self._room < 1:
             raise SidecarError(
                 "bad_request",
                 f"{max_tokens} tokens leave no room for a text beside "
-                f"{len(self.prefix) + len(self.suffix)} special tokens",
+                f"{len(self._prefix) + len(self._suffix)} special tokens",
                 field="max_tokens",
                 hint="raise max_tokens in the encoder's folder",
             )
@@ -82,29 +96,55 @@ class TextTokenizer:
         """Number of tokens, added ones included."""
         return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
 
-    def raw(self, texts: Sequence[str], prompt: str = "") -> list[list[int]]:
-        """Token numbers of each text behind the prompt, without special tokens and before any cut.
+    def rows(self, texts: Sequence[str], prompt: str = "") -> list[list[int]]:
+        """Token numbers of each text behind the prompt, cut at the limit, with special tokens.
 
-        A text that adds no token to the prompt gives the empty list.
+        A text that adds no token to the prompt (empty, or nothing but invisible characters) gives the empty list.
         """
-        if not prompt:
-            return self._encode(texts)
         bare, *rows = self._encode([prompt, *(prompt + text for text in texts)])
-        return [[] if row == bare else row for row in rows]
+        return [[*self._prefix, *row[: self._room], *self._suffix] if row and row != bare else [] for row in rows]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text, special tokens included, before any cut."""
+        extra = len(self._prefix) + len(self._suffix)
+        return [len(row) + extra for row in self._encode(texts)]
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         # Rust cannot take a lone surrogate; what came over the wire has none, a caller in Python may.
         plain = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in texts]
         if self._lower:
             plain = [text.lower() for text in plain]
-        encodings = self._tokenizer.encode_batch_fast(plain, add_special_tokens=False)
-        return [encoding.ids for encoding in encodings]
+        return self._library(plain) if self._words is None else self._by_words(plain)
 
-    def framed(self, numbers: list[int]) -> list[int]:
-        """Cut token numbers at the limit and put the special tokens around them."""
-        return [*self.prefix, *numbers[: self._room], *self.suffix]
+    def _by_words(self, texts: Sequence[str]) -> list[list[int]]:
+        words = self._words
+        if words is None or len(words) > REMEMBERED_WORDS:
+            # Threads that still read the old memory keep it; nobody ever removes from it.
+            words = self._words = {}
+        split = [text.split(" ") for text in texts]
+        found = set(chain.from_iterable(split)) - words.keys()
+        long = {word for word in found if len(word) > LONGEST_WORD}
+        found -= long
+        if found:
+            words.update(zip(found, map(tuple, self._library(list(found))), strict=True))
+        # Texts with a word too long to remember are rare: the library takes them whole.
+        whole = [i for i, chunks in enumerate(split) if long and not long.isdisjoint(chunks)]
+        for i in whole:
+            split[i] = []
+        rows = [list(chain.from_iterable(map(words.__getitem__, chunks))) for chunks in split]
+        if whole:
+            for i, row in zip(whole, self._library([texts[i] for i in whole]), strict=True):
+                rows[i] = row
+        return rows
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text, special tokens included, before any cut."""
-        extra = len(self.prefix) + len(self.suffix)
-        return [len(numbers) + extra for numbers in self._encode(texts)]
+    def _library(self, texts: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
+
+def _splits_at_spaces(tokenizer: Tokenizer) -> bool:
+    """Whether the tokens of a text are those of its parts between spaces: so for BERT's rules and no others here."""
+    rules = json.loads(tokenizer.to_str())
+    kinds = tuple((rules[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer", "model"))
+    return kinds == ("BertNormalizer", "BertPreTokenizer", "WordPiece") and all(
+        token["special"] for token in rules["added_tokens"]
+    )

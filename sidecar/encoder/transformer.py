@@ -100,8 +100,7 @@ class TransformerEncoder:
         """See `Encoder.encode`."""
         import torch
 
-        prompt = self._description.prompt(purpose)
-        rows = [self._tokenizer.framed(numbers) if numbers else [] for numbers in self._tokenizer.raw(texts, prompt)]
+        rows = self._tokenizer.rows(texts, self._description.prompt(purpose))
         vectors = np.zeros((len(rows), self._dimension), dtype=np.float32)
         with torch.inference_mode():
             for batch in plan([len(row) for row in rows], self.max_tokens, self._tokens_per_batch):
