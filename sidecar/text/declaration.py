@@ -145,7 +145,12 @@ def _binder(inside: str, instance: bool) -> Binder:
     match = _BINDER_NAMES.match(inside)
     if match is None:
         return Binder((), inside.strip(), instance)
-    return Binder(tuple(match[1].split()), inside[match.end() :].strip(), instance)
+    type_text = inside[match.end() :]
+    if " := " in type_text:
+        before, _, _ = type_text.partition(" := ")
+        if before.count("{") == before.count("}") and before.count("(") == before.count(")"):
+            type_text = before  # the default of an optional argument is no part of the statement
+    return Binder(tuple(match[1].split()), type_text.strip(), instance)
 
 
 def _types(statement: Statement) -> dict[str, str]:

@@ -425,6 +425,7 @@ s( Sym2.mk
 wp⟦ Std.Do.PredTrans.apply
 ⇑ DFunLike.coe
 if ite
+bif cond
 GL Matrix.GeneralLinearGroup
 GL( Matrix.GeneralLinearGroup
 SL( Matrix.SpecialLinearGroup
@@ -449,11 +450,9 @@ def _readings() -> dict[str, tuple[tuple[str, ...], ...]]:
     for line in _NOTATION.strip().splitlines():
         atom, rest = line.split(" ", 1)
         table[atom] = tuple(tuple(reading.split()) for reading in rest.split(" | "))
-    table |= {
-        PREFIX_MINUS: (("Neg.neg",),),
-        ABSOLUTE_VALUE: (("abs",),),
-        ELEMENT: (("GetElem.getElem",), ("GetElem?.getElem?",)),
-    }
+    table[PREFIX_MINUS] = (("Neg.neg",),)
+    table[ABSOLUTE_VALUE] = (("abs",),)
+    table[ELEMENT] = (("GetElem.getElem",), ("GetElem?.getElem?",))
     return table
 
 
@@ -524,7 +523,7 @@ SPELLED_CONSTANTS: Final[dict[str, str]] = {
     "Bool.true": "true",
     "Bool.false": "false",
 }
-"""Constants whose words are not the parts of their name: operator classes; and what notation does not show, which is not spelled."""
+"""Constants whose words are not the parts of their name: operator classes, and what notation does not show (no words)."""
 
 SPELLED_ATOMS: Final[dict[str, str]] = {
     "∀": "forall",

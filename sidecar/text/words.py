@@ -241,7 +241,23 @@ def _resolved(token: str, types: Mapping[str, str]) -> tuple[str, ...]:
     if not head or head in types:
         return (local, field)
     first, _, rest = field.partition(".")
+    first = _NUMBERED_FIELDS.get((head, first), first)
     return (f"{head}.{first}", rest, local) if rest else (f"{head}.{first}", local)
+
+
+_NUMBERED_FIELDS: Final = {
+    ("Prod", "1"): "fst",
+    ("Prod", "2"): "snd",
+    ("Sigma", "1"): "fst",
+    ("Sigma", "2"): "snd",
+    ("And", "1"): "left",
+    ("And", "2"): "right",
+    ("Iff", "1"): "mp",
+    ("Iff", "2"): "mpr",
+    ("Subtype", "1"): "val",
+    ("Subtype", "2"): "property",
+}
+"""Fields by number, as the notation-free print names them."""
 
 
 def _unfold(line: str) -> str:
