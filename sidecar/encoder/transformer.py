@@ -7,6 +7,7 @@ and in float32 elsewhere; on a GPU in bfloat16, replaying CUDA graphs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import numpy as np
 from sidecar.encoder.base import FloatMatrix, Purpose
 from sidecar.encoder.buckets import plan
 from sidecar.encoder.folder import EncoderDescription, Pooling, fingerprint, folder_hash, weight_files
+from sidecar.encoder.graphs import BATCH_SIZES, Forward, GraphedForward, record_cuda_graph
 from sidecar.encoder.hardware import has_fast_bfloat16
 from sidecar.encoder.threads import model_threads
 from sidecar.encoder.vectors import unit_rows
@@ -27,10 +29,30 @@ if TYPE_CHECKING:
     from sidecar.encoder.tokens import TextTokenizer
 
 TOKENS_PER_BATCH_CPU = 1_024
-"""Padded tokens of one forward pass on a CPU: larger batches are no faster there, and fall out of the caches."""
+"""Padded tokens of one forward pass on a CPU: larger batches are hardly faster there, and fall out of the caches."""
 
-Forward = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
-"""(token numbers int64, mask int64), both (texts, length) → pooled vectors (texts, dimension)."""
+TOKENS_PER_BATCH_GPU = 32_768
+"""Padded tokens of one forward pass on a GPU; bounds its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How many texts run in one forward pass.
+
+    Attributes:
+        tokens: Most padded tokens.
+        texts: Most texts.
+        queries: Most goals or questions. One on a CPU: the last bits of a product depend on the number of its rows, and
+            what a person asks for should not depend on what else runs at that moment.
+    """
+
+    tokens: int
+    texts: int
+    queries: int
+
+
+CPU_BATCHING = Batching(tokens=TOKENS_PER_BATCH_CPU, texts=TOKENS_PER_BATCH_CPU, queries=1)
+GPU_BATCHING = Batching(tokens=TOKENS_PER_BATCH_GPU, texts=BATCH_SIZES[-1], queries=BATCH_SIZES[-1])
 
 
 class TransformerEncoder:
@@ -42,9 +64,10 @@ class TransformerEncoder:
         forward: The model with its pooling.
         dimension: Length of the vectors that `forward` gives.
         description: Prompts and limits.
+        batching: How many texts run together.
         device: Where `forward` runs.
+        threads: Threads of a CPU that it takes; 0 on a GPU.
         backend: Device and number format, for people.
-        tokens_per_batch: Most padded tokens of one forward pass.
         source_hash: Gives the hash of weights, tokenizer and description.
     """
 
@@ -55,10 +78,11 @@ class TransformerEncoder:
         forward: Forward,
         dimension: int,
         description: EncoderDescription,
+        batching: Batching,
         *,
         device: str,
+        threads: int,
         backend: str,
-        tokens_per_batch: int,
         source_hash: Callable[[], str],
     ) -> None:
         self._name = name
@@ -66,9 +90,10 @@ class TransformerEncoder:
         self._forward = forward
         self._dimension = dimension
         self._description = description
+        self._batching = batching
         self._device = device
+        self._threads = threads
         self._backend = backend
-        self._tokens_per_batch = tokens_per_batch
         self._source_hash = source_hash
 
     @property
@@ -100,10 +125,19 @@ class TransformerEncoder:
         """See `Encoder.encode`."""
         import torch
 
+        if self._threads and torch.get_num_threads() != self._threads:
+            # OpenMP keeps this number for each calling thread, and another encoder may have set it since.
+            torch.set_num_threads(self._threads)
         rows = self._tokenizer.rows(texts, self._description.prompt(purpose))
+        batches = plan(
+            [len(row) for row in rows],
+            self.max_tokens,
+            tokens_per_batch=self._batching.tokens,
+            texts_per_batch=self._batching.texts if purpose == "declaration" else self._batching.queries,
+        )
         vectors = np.zeros((len(rows), self._dimension), dtype=np.float32)
         with torch.inference_mode():
-            for batch in plan([len(row) for row in rows], self.max_tokens, self._tokens_per_batch):
+            for batch in batches:
                 numbers, mask = _tensors([rows[row] for row in batch.rows], batch.length)
                 pooled = self._forward(numbers.to(self._device), mask.to(self._device))
                 vectors[list(batch.rows)] = pooled.float().cpu().numpy()
@@ -134,62 +168,77 @@ def load_transformer(
     from sidecar.encoder.tokens import TextTokenizer
 
     weight_files(folder, description)
-    on_cpu = device == "cpu"
-    wide = on_cpu and not (has_fast_bfloat16() and torch.backends.mkldnn.is_available())
-    number_format = torch.float32 if wide else torch.bfloat16
     tokenizer = TextTokenizer.from_folder(
         folder / description.weights, description.max_tokens, special=description.special, lower=description.lower
     )
-    model, width = _load_model(folder / description.weights, number_format)
-    model.to(device)
-    forward, dimension = _pooled(model, width, folder, description, number_format, device)
-    if on_cpu:
-        count = model_threads(threads)
-        torch.set_num_threads(count)
-        backend = f"cpu {'fp32' if wide else 'bf16'}, {count} thread{'s' if count > 1 else ''}"
-    else:
-        backend = f"{device} bf16"
-    return TransformerEncoder(
+    on_cpu = device == "cpu"
+    number_format = torch.bfloat16
+    if on_cpu and not (has_fast_bfloat16() and torch.backends.mkldnn.is_available()):  # type: ignore[no-untyped-call]
+        number_format = torch.float32
+    model = _load_model(folder / description.weights, number_format).to(device)
+    forward, dimension = _with_pooling(model, folder, description, device)
+    count = model_threads(threads) if on_cpu else 0
+    short = "bf16" if number_format == torch.bfloat16 else "fp32"
+    encoder = TransformerEncoder(
         name,
         tokenizer,
-        forward,
+        forward if on_cpu else GraphedForward(forward, record_cuda_graph),
         dimension,
         description,
+        CPU_BATCHING if on_cpu else GPU_BATCHING,
         device=device,
-        backend=backend,
-        tokens_per_batch=TOKENS_PER_BATCH_CPU,
+        threads=count,
+        backend=f"cpu {short}, {count} thread{'s' if count > 1 else ''}" if on_cpu else f"{device} {short}",
         source_hash=lambda: folder_hash(folder, description),
+    )
+    try:
+        # Says now, not at the first request, that a model cannot run, and pays for what a first run sets up.
+        encoder.encode(["a"], "declaration")
+    except Exception as error:
+        raise _unusable(folder, error) from error
+    return encoder
+
+
+def _unusable(folder: Path, reason: object) -> SidecarError:
+    return SidecarError(
+        "bad_request",
+        f"the model in {folder} cannot be used: {reason}",
+        field="encoder",
+        hint="the folder must hold config.json and *.safetensors of one encoder or decoder that transformers knows",
     )
 
 
-def _load_model(folder: Path, number_format: torch.dtype) -> tuple[Any, int]:
+def _load_model(folder: Path, number_format: torch.dtype) -> Any:
     import transformers
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     try:
-        model = transformers.AutoModel.from_pretrained(
-            folder, dtype=number_format, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        model, report = transformers.AutoModel.from_pretrained(
+            folder,
+            dtype=number_format,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
         )
     except Exception as error:
-        raise SidecarError(
-            "bad_request",
-            f"the model in {folder} cannot be loaded: {error}",
-            field="encoder",
-            hint="the folder must hold config.json and matching *.safetensors of a model that transformers knows",
-        ) from error
-    model.eval().requires_grad_(False)
-    return model, int(model.config.hidden_size)
+        raise _unusable(folder, error) from error
+    # Missing weights are filled with random numbers, and only a pooler may go unused here.
+    if missing := sorted(name for name in report["missing_keys"] if not name.startswith("pooler.")):
+        raise _unusable(folder, f"its weights lack {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}")
+    if model.config.is_encoder_decoder:
+        raise _unusable(folder, "it is an encoder with a decoder")
+    model.config.use_cache = False
+    return model.eval().requires_grad_(False)
 
 
-def _pooled(
-    model: Any, width: int, folder: Path, description: EncoderDescription, number_format: torch.dtype, device: str
-) -> tuple[Forward, int]:
+def _with_pooling(model: Any, folder: Path, description: EncoderDescription, device: str) -> tuple[Forward, int]:
     import torch
     from safetensors.torch import load_file
 
     maps: list[tuple[torch.Tensor, torch.Tensor | None, bool]] = []
-    dimension = width
+    dimension = int(model.config.hidden_size)
     for dense in description.dense:
         tensors = load_file(folder / dense.file)
         weight, bias = tensors["linear.weight"].float(), tensors.get("linear.bias")
