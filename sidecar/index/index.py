@@ -30,6 +30,7 @@ from sidecar.errors import SidecarError
 from sidecar.index.constants import ConstantTable
 from sidecar.index.exact import BoolArray, RowArray
 from sidecar.index.files import map_array
+from sidecar.index.labels import LabelTable
 from sidecar.index.layout import (
     CONTENT_HASHES_FILE,
     DEPRECATED,
@@ -69,6 +70,7 @@ class Index:
         text_hashes: uint8, shape (rows, 16): hash of each canonical text.
         constants: See `ConstantTable`.
         lexical: See `LexicalTable`.
+        labels: See `LabelTable`.
         store: See `DeclarationStore`.
     """
 
@@ -90,6 +92,7 @@ class Index:
         self.graph = ImportGraph.load(folder / GRAPH_FILE)
         self.constants = ConstantTable(folder)
         self.lexical = LexicalTable(folder, self.size)
+        self.labels = LabelTable(folder, self.size)
         self.store = DeclarationStore(folder / STORE_FILE)
         sets = {name: VectorSet(folder, entry, self.size, device, threads) for name, entry in manifest.vectors.items()}
         self._vectors: dict[str, VectorSet] = {role: sets[manifest.roles[role]] for role in ROLES}

@@ -7,6 +7,7 @@ since then are cut back to the sizes that were committed together with the rows 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -18,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sidecar.index.store import STORE_FILE, create_store, reopen_store
+
+logger = logging.getLogger(__name__)
 
 PARTS: Final = "parts"
 """Subfolder for what is needed only until the index is finished."""
@@ -61,6 +64,8 @@ class Staging:
         opened = _resume(folder, key)
         self.resumed = opened is not None
         if opened is None:
+            if (folder / PARTS).is_dir():
+                logger.info("what an interrupted build left in %s is of no use here: starting afresh", folder)
             shutil.rmtree(folder, ignore_errors=True)
             (folder / PARTS).mkdir(parents=True)
             self.connection = create_store(folder / STORE_FILE)

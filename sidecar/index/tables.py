@@ -16,6 +16,7 @@ from sidecar.corpus.imports import ImportGraph
 from sidecar.corpus.records import Module
 from sidecar.index.constants import write_constants
 from sidecar.index.files import save_array
+from sidecar.index.labels import write_labels
 from sidecar.index.layout import (
     CONTENT_HASHES_FILE,
     DEPRECATED,
@@ -133,6 +134,7 @@ def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module])
     save_array(folder / CONTENT_HASHES_FILE, contents.reshape(rows, HASH_BYTES))
     save_array(folder / TEXT_HASHES_FILE, staging.read(_TEXT_HASHES, np.uint8).reshape(rows, HASH_BYTES))
     write_strings(folder, NAMES, _names(staging))
+    write_labels(folder, _documented_names(staging))
     premise = (flags & PREMISE) != 0
     write_constants(
         folder,
@@ -166,6 +168,10 @@ def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module])
 def _names(staging: Staging) -> Iterator[str]:
     for (name,) in staging.connection.execute("SELECT name FROM declarations ORDER BY row"):
         yield name
+
+
+def _documented_names(staging: Staging) -> Iterator[tuple[str, str]]:
+    yield from staging.connection.execute("SELECT name, coalesce(docstring, '') FROM declarations ORDER BY row")
 
 
 def _strings(staging: Staging, name: str) -> list[str]:

@@ -103,6 +103,8 @@ def _table_faults(index: Index) -> Iterator[str]:
     yield from _sparse_faults("constants of rows", index.constants.of_rows, index.size, len(index.constants))
     yield from _sparse_faults("rows of constants", index.constants.rows_of, len(index.constants), index.size)
     yield from _sparse_faults("rows of words", index.lexical.rows_of, len(index.lexical), index.size)
+    labels_of = index.labels.labels_of
+    yield from _sparse_faults("labels of words", labels_of, len(labels_of), len(index.labels))
 
 
 def _sparse_faults(what: str, table: SparseRows, rows: int, columns: int) -> Iterator[str]:

@@ -188,11 +188,15 @@ class TestInterruption:
             Index.open(tmp_path / "i")
         assert refused.value.code == "not_found" and "index build" in (refused.value.hint or "")
 
-    def test_another_corpus_or_encoder_starts_afresh(self, source: Path, static: Encoder, tmp_path: Path) -> None:
+    def test_another_corpus_or_encoder_starts_afresh(
+        self, source: Path, static: Encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         folder = tmp_path / "i"
         _killed(source, folder, "commit:3")
         other = CountingEncoder(static, "other", "another fingerprint")
-        manifest = build_index(open_corpus(source), folder, other)
+        with caplog.at_level(logging.INFO):
+            manifest = build_index(open_corpus(source), folder, other)
+        assert any("starting afresh" in line for line in caplog.messages)
         assert len(other.texts) == manifest.build.encoded > 600
         assert verify_index(folder, other) == []
 
