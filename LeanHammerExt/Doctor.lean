@@ -192,7 +192,7 @@ def registrationFinding (registered : Registered) : Finding :=
     else
       { good := false
         subject := "imports"
-        detail := s!"{known}, {registered.omitted} left out"
+        detail := s!"{known}, {registered.omitted} modules left out"
         advice := "raise `hammer.newPremises`, or add these modules to the index" }
 
 /-- Looks at everything. -/

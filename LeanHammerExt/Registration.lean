@@ -16,8 +16,9 @@ premises are made.
 
 Most imported modules are in the sidecar's index, and their names suffice. Of the others the sidecar is told the content
 hashes of their premises, answers which texts it has never seen, and is sent those. This happens once in a Lean process, in
-a thread of its own, and goes on when the tactic that asked for it has run out of time: until it is done, requests are
-made under a first environment that lacks the modules which the index does not know.
+a thread of its own, and goes on in an editor when the tactic that asked for it has run out of time: until it is done,
+requests are made under a first environment that lacks the modules which the index does not know. On the command line it
+stops when nobody waits for it any more, because a Lean process joins its threads before it ends.
 -/
 
 namespace LeanHammerExt
@@ -34,7 +35,7 @@ structure Registered where
   unknownModules : Array String
   /-- How many of their premises were described. -/
   described : Nat
-  /-- How many of their premises were left out because there are too many. -/
+  /-- How many of them were left out, because there are too many premises or time was up. -/
   omitted : Nat
 deriving Inhabited, Repr
 
@@ -50,46 +51,84 @@ structure Registration where
 /-- The registration of this process; a new one replaces it when imports or options change. -/
 initialize registrationRef : Std.Mutex (Option Registration) ← Std.Mutex.new none
 
-/-- Milliseconds that one request of a registration may take. -/
+/-- Until when (by `IO.monoMsNow`) somebody waits for a registration. -/
+initialize interestRef : IO.Ref Nat ← IO.mkRef 0
+
+/-- Notes that somebody waits until `deadline`. -/
+def showInterest (deadline : Nat) : BaseIO Unit :=
+  interestRef.modify fun (known : Nat) => max known deadline
+
+/-- Whether a registration should stop: not in an editor, where the next request is likely to come. -/
+def nobodyWaits (inServer : Bool) : BaseIO Bool := do
+  if inServer then
+    return false
+  let now : Nat ← IO.monoMsNow
+  return (← interestRef.get) < now
+
+/-- Milliseconds that one request of a registration may take, and the printing of premises. -/
 def registrationTimeout : Nat := 120000
 
 /-- Most texts in one request. -/
 def batchSize : Nat := 2048
 
 /-- Asks for one step of a registration. -/
-def askEnvironment (settings : SidecarSettings) (request : Protocol.EnvironmentRequest) :
+def askEnvironment (settings : SidecarSettings) (stop : BaseIO Bool)
+    (request : Protocol.EnvironmentRequest) :
     BaseIO (Except SidecarError Protocol.EnvironmentAnswer) := do
   let answer : Bridge.Answer ←
-    Sidecar.ask settings "environment" request.params registrationTimeout IO.checkCanceled
+    Sidecar.ask settings "environment" request.params registrationTimeout stop
   return Protocol.readAnswer Protocol.EnvironmentAnswer.read answer
 
-/-- The premises of modules, each module read in a task of its own. -/
-def readModules (filter : PremiseFilter) (moduleNames : Array Name) (unknown : Std.HashSet String) :
-    Array ModuleNames := Id.run do
-  let mut tasks : Array (Task ModuleNames) := #[]
-  for index in [0:moduleNames.size] do
-    let moduleName : Name := moduleNames[index]!
-    if unknown.contains moduleName.toString then
-      let task : Task ModuleNames := Task.spawn fun (_ : Unit) =>
-        { moduleName := moduleName, names := modulePremises filter moduleName index }
-      tasks := tasks.push task
-  return tasks.map fun (task : Task ModuleNames) => task.get
+/-- Modules that are kept, and how many premises more there may be. -/
+structure Kept where
+  /-- The modules. -/
+  modules : Array ModuleNames := #[]
+  /-- How many premises more there may be. -/
+  room : Nat
+  /-- Whether a module was refused. -/
+  full : Bool := false
+deriving Inhabited
+
+/-- Keeps a module if there is room for it and none was refused before. -/
+def Kept.add (kept : Kept) (entry : ModuleNames) : Kept :=
+  if kept.full then
+    kept
+  else if entry.names.size ≤ kept.room then
+    { kept with
+      modules := kept.modules.push entry
+      room := kept.room - entry.names.size }
+  else
+    { kept with full := true }
+
+/-- How many modules are read at the same time. -/
+def modulesAtOnce : Nat := 64
 
 /--
-Keeps modules with at most `limit` premises together, those that were imported last first, because they are the nearest to
-the current file. Returns the modules in the order of imports, and how many premises were left out.
+Reads the premises of the unknown modules, those that were imported last first, because they are the nearest to the
+current file, until there are more than `limit`. Each module is read in a task of its own. Returns the modules in the
+order of imports.
 -/
-def keepLatest (modules : Array ModuleNames) (limit : Nat) : Array ModuleNames × Nat := Id.run do
-  let mut kept : Array ModuleNames := #[]
-  let mut room : Nat := limit
-  let mut omitted : Nat := 0
-  for entry in modules.reverse do
-    if entry.names.size ≤ room then
-      kept := kept.push entry
-      room := room - entry.names.size
-    else
-      omitted := omitted + entry.names.size
-  return (kept.reverse, omitted)
+def readLatest (filter : PremiseFilter) (moduleNames : Array Name) (unknown : Std.HashSet String)
+    (limit : Nat) (stop : BaseIO Bool) : BaseIO (Array ModuleNames) := do
+  let mut indices : Array Nat := #[]
+  for index in [0:moduleNames.size] do
+    if unknown.contains moduleNames[index]!.toString then
+      indices := indices.push index
+  indices := indices.reverse
+  let mut kept : Kept := { room := limit }
+  let mut start : Nat := 0
+  let mut stopped : Bool := false
+  while start < indices.size && !kept.full && !stopped do
+    let chunk : Array Nat := indices.extract start (start + modulesAtOnce)
+    let tasks : Array (Task ModuleNames) := chunk.map fun (index : Nat) =>
+      let moduleName : Name := moduleNames[index]!
+      Task.spawn fun (_ : Unit) =>
+        { moduleName := moduleName, names := modulePremises filter moduleName index }
+    for task in tasks do
+      kept := kept.add task.get
+    stopped ← stop
+    start := start + modulesAtOnce
+  return kept.modules.reverse
 
 /-- The premises of modules, each with its module. -/
 def premisesOf (modules : Array ModuleNames) : Array (Name × Option Name) :=
@@ -114,7 +153,7 @@ def listHashes (modules : Array ModuleNames) (premises : Array (String × Premis
     { name := entry.moduleName.toString, hashes := hashes.getD entry.moduleName #[] }
 
 /-- Sends the texts that the sidecar asks for, in batches; returns its last answer. -/
-def sendMissing (settings : SidecarSettings) (imports : Array String)
+def sendMissing (settings : SidecarSettings) (stop : BaseIO Bool) (imports : Array String)
     (modules : Array Protocol.UnknownModule) (premises : Array (String × Premise))
     (answer : Protocol.EnvironmentAnswer) :
     BaseIO (Except SidecarError Protocol.EnvironmentAnswer) := do
@@ -130,7 +169,7 @@ def sendMissing (settings : SidecarSettings) (imports : Array String)
       modules := modules
       premises := batch.map fun (item : String × Premise) => item.2.describe item.1
     }
-    match ← askEnvironment settings request with
+    match ← askEnvironment settings stop request with
     | .error error => return .error error
     | .ok next => last := next
     start := start + batchSize
@@ -153,8 +192,10 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
   let env : Environment ← getEnv
   let filter : PremiseFilter ← PremiseFilter.current
   let limit : Nat := hammer.newPremises.get (← getOptions)
+  let inServer : Bool := (← getOptions).get `Elab.inServer false
+  let stop : BaseIO Bool := nobodyWaits inServer
   let direct : Array String := directImports env
-  match ← askEnvironment settings { imports := direct } with
+  match ← askEnvironment settings stop { imports := direct } with
   | .error error => return .error error
   | .ok answer =>
     if answer.unknownModules.isEmpty then
@@ -170,7 +211,7 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
     -- What an unknown module imports is unknown as well: all modules are named.
     let moduleNames : Array Name := env.header.moduleNames
     let imports : Array String := moduleNames.map fun (name : Name) => name.toString
-    match ← askEnvironment settings { imports := imports } with
+    match ← askEnvironment settings stop { imports := imports } with
     | .error error => return .error error
     | .ok answer =>
       let started : Registered := {
@@ -182,23 +223,25 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
       }
       first.set (some started)
       let unknown : Std.HashSet String := Std.HashSet.ofArray answer.unknownModules
-      let modules : Array ModuleNames := readModules filter moduleNames unknown
-      let (kept, omitted) := keepLatest modules limit
+      let kept : Array ModuleNames ← readLatest filter moduleNames unknown limit stop
       let (remembered, others) ← loadModules kept
-      let names : Array (Name × Option Name) := premisesOf others
-      let tasks : Array (Task (Except Exception (Array Premise))) ← startDescribing names
+      let token : IO.CancelToken ← IO.CancelToken.new
+      let tasks : Array (Task (Except Exception (Array Premise))) ←
+        startDescribing (premisesOf others) (some token)
       let deadline : Nat := (← IO.monoMsNow) + registrationTimeout
-      let (printed, complete) ← collectDescribed tasks deadline IO.checkCanceled
+      let (printed, complete) ← collectDescribed tasks deadline stop
       if complete then
         keepModules others printed
+      else
+        token.set
       let premises : Array (String × Premise) :=
         (remembered ++ printed).map fun (premise : Premise) => (premise.hash, premise)
       let unknownModules : Array Protocol.UnknownModule := listHashes kept premises
       let request : Protocol.EnvironmentRequest := { imports := imports, modules := unknownModules }
-      match ← askEnvironment settings request with
+      match ← askEnvironment settings stop request with
       | .error error => return .error error
       | .ok answer =>
-        match ← sendMissing settings imports unknownModules premises answer with
+        match ← sendMissing settings stop imports unknownModules premises answer with
         | .error error => return .error error
         | .ok last =>
           return .ok {
@@ -206,7 +249,7 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
             revision := last.revision
             unknownModules := started.unknownModules
             described := premises.size
-            omitted := if complete then omitted else omitted + (names.size - printed.size)
+            omitted := started.unknownModules.size - kept.size
           }
 
 /-- What a registration is made for: server, imports, and what counts as a premise. -/
@@ -251,6 +294,8 @@ def claimRegistration (key : String) (first : IO.Ref (Option Registered))
 
 /-- The registration for the current file; starts one if there is none. -/
 def startRegistration (settings : SidecarSettings) : CoreM Registration := do
+  -- Whoever starts one is about to wait for it.
+  showInterest ((← IO.monoMsNow) + 2000)
   let key : String ← registrationKey settings
   let first : IO.Ref (Option Registered) ← IO.mkRef none
   let action : Unit → EIO Exception (Except SidecarError Registered) ←
@@ -276,6 +321,7 @@ The environment to ask under: the whole one if it is there by `patience`, else t
 -/
 def awaitRegistration (registration : Registration) (patience deadline : Nat) (stop : BaseIO Bool) :
     BaseIO (Except SidecarError Registered) := do
+  showInterest deadline
   let _ ← Bridge.waitUntil (IO.hasFinished registration.whole) (min patience deadline) stop
   let usable : BaseIO Bool := do
     if ← IO.hasFinished registration.whole then

@@ -176,6 +176,7 @@ def selectBySidecar (goal : MVarId) (wanted : SelectionRequest) :
   let token? : Option IO.CancelToken := (← readThe Core.Context).cancelTk?
   let stop : BaseIO Bool := Sidecar.stopOf token?
   -- Started first, so that it goes on while the goal and the file are printed.
+  showInterest deadline
   discard <| startRegistration settings
   let (text, _) ← goalText goal
   let symbols : Array Name ← goalConstants goal

@@ -511,14 +511,12 @@ def register(
     answer = bridge.ask("environment", environment_params(everything), milliseconds)
     unknown = tuple(answer["unknown_modules"])
     kept: list[str] = []
-    room, omitted = limit, 0
+    room = limit
     for name in reversed([name for name in everything if name in unknown]):
-        size = len(premises.get(name, ()))
-        if size <= room:
-            kept.insert(0, name)
-            room -= size
-        else:
-            omitted += size
+        room -= len(premises.get(name, ()))
+        if room < 0:
+            break
+        kept.insert(0, name)
     described = [
         replace(premise, hash=content_hash(premise.name, premise.text))
         for name in kept
@@ -533,7 +531,7 @@ def register(
         batch = wanted[start : start + BATCH_SIZE]
         answer = bridge.ask("environment", environment_params(everything, hashes, batch), milliseconds)
         steps.append("texts")
-    return Registered(answer["environment"], unknown, len(described), omitted, tuple(steps))
+    return Registered(answer["environment"], unknown, len(described), len(unknown) - len(kept), tuple(steps))
 
 
 def select(

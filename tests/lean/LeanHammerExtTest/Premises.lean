@@ -148,19 +148,25 @@ run_meta do
 
 /-! ## What is kept when there is too much -/
 
-/-- Three modules with two premises each, in the order of imports. -/
+/-- Three modules with two premises each. -/
 def modules : Array ModuleNames := #[
   { moduleName := `A, names := #[`A.x, `A.y] },
   { moduleName := `B, names := #[`B.x, `B.y] },
   { moduleName := `C, names := #[`C.x, `C.y] }
 ]
 
-#guard (keepLatest modules 10).2 == 0
-#guard (premisesOf (keepLatest modules 10).1).size == 6
-#guard (keepLatest modules 4).2 == 2
-#guard (keepLatest modules 4).1.map (·.moduleName) == #[`B, `C]
-#guard (keepLatest modules 0).2 == 6
-#guard (keepLatest (modules.push { moduleName := `Empty, names := #[] }) 0).1.map (·.moduleName) == #[`Empty]
+/-- The names of the modules that are kept. -/
+def keptOf (limit : Nat) : Array Name :=
+  (modules.foldl Kept.add { room := limit }).modules.map (·.moduleName)
+
+#guard keptOf 6 == #[`A, `B, `C]
+#guard keptOf 5 == #[`A, `B]
+#guard keptOf 4 == #[`A, `B]
+#guard keptOf 1 == #[]
+-- After the first module that does not fit, none is taken.
+#guard ((modules.push { moduleName := `Empty, names := #[] }).foldl Kept.add { room := 3 }).modules.size == 1
+#guard (premisesOf modules).size == 6
+#guard (premisesOf modules)[0]! == (`A.x, some `A)
 
 /-- A described premise of module `B`. -/
 def described : Premise where
