@@ -63,7 +63,8 @@ def nobodyWaits (inServer : Bool) : BaseIO Bool := do
   if inServer then
     return false
   let now : Nat ← IO.monoMsNow
-  return (← interestRef.get) < now
+  let latest : Nat ← interestRef.get
+  return decide (latest < now)
 
 /-- Milliseconds that one request of a registration may take, and the printing of premises. -/
 def registrationTimeout : Nat := 120000
