@@ -1,0 +1,1 @@
+"""Premise selection: a goal in, the declarations that its proof may need out."""
