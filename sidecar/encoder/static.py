@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sidecar.encoder.base import FloatMatrix, Purpose
-from sidecar.encoder.folder import EncoderDescription, fingerprint, folder_hash, weight_files
+from sidecar.encoder.folder import EncoderDescription, fingerprint, folder_hash, weight_files, write_description
 from sidecar.encoder.vectors import unit_rows
 from sidecar.errors import SidecarError
 
@@ -137,3 +138,31 @@ class StaticEncoder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """See `Encoder.count_tokens`."""
         return self._tokenizer.count(texts)
+
+
+def write_static(
+    folder: Path,
+    embedding: npt.NDArray[np.float16] | npt.NDArray[np.float32],
+    weight: npt.NDArray[np.float32] | None,
+    tokenizer_json: str,
+    description: EncoderDescription,
+) -> None:
+    """Write a folder that `load_encoder` reads; files that are there are replaced.
+
+    Args:
+        folder: The folder; made when it is not there.
+        embedding: Token vectors, shape (tokens, dimension).
+        weight: A weight a token, or None.
+        tokenizer_json: Text of the tokenizer's file.
+        description: Of type `static`.
+    """
+    from safetensors.numpy import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, npt.NDArray[Any]] = {"embedding": embedding}
+    if weight is not None:
+        tensors["weight"] = weight
+    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_text(tokenizer_json, encoding="utf-8")
+    # Last: a folder that was cut off in the middle is no encoder.
+    write_description(folder, description)
