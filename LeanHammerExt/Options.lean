@@ -94,6 +94,13 @@ register_option hammer.timeout : Nat := {
   descr := "seconds that `hammer` may take for selection, search and replay together; 0 means no limit"
 }
 
+register_option hammer.mode : String := {
+  defValue := ""
+  descr := "which engines `hammer` runs: \"\" for all that are switched on, \"aesop\" (premises as rules), \
+    \"auto\" (external provers), \"aesop+auto\" (external provers on what Aesop leaves), \"full\" (the same \
+    with premises as rules), or \"union\" (these four)"
+}
+
 register_option hammer.parallel : Bool := {
   defValue := true
   descr := "run the engines of `hammer` at the same time"
