@@ -51,7 +51,7 @@ def _reference(query: list[str]) -> list[float]:
     for (name, text), length in zip(TEXTS, lengths, strict=True):
         counts, in_name = Counter(text.split()), Counter(name.split())
         score = 0.0
-        for word in query:
+        for word in dict.fromkeys(query):
             frequency = sum(word in other.split() for _, other in TEXTS)
             often = counts[word] + (NAME_WEIGHT - 1) * in_name[word]
             discount = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length / mean)
