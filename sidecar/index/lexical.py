@@ -4,9 +4,9 @@ In: the words of every row's canonical text, some of them its name. Out: `Lexica
 the rows that hold it and what the word is worth there, so that a query adds up a few arrays.
 
 The formula is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009); a word of the name counts
-`NAME_WEIGHT` times, and the logarithm is of 1 + the usual odds, so that no word counts against a row. Repeats say little
-in formal texts, on either side: k1 is half of what is usual for prose, and a word that is asked for twice counts once.
-Both were chosen on questions with known answers and on goals with known premises.
+`NAME_WEIGHT` times, and the logarithm is of 1 + the usual odds, so that no word counts against a row. Repeats say
+little in formal texts, on either side: k1 is half of what is usual for prose, and a word that is asked for twice counts
+once. Both were chosen on questions with known answers and on goals with known premises.
 
 SQLite's FTS5 ranks by the same formula but works out the worth of each matching row anew. Questions in plain words
 match a quarter of Mathlib and more, which takes it a hundred times as long as adding up arrays (benchmarks/index.py
