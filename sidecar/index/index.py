@@ -15,7 +15,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -46,7 +46,7 @@ from sidecar.index.layout import (
 from sidecar.index.lexical import LexicalTable
 from sidecar.index.manifest import ROLES, Manifest, Role, damaged, rebuild_hint
 from sidecar.index.sparse import IntArray
-from sidecar.index.store import STORE_FILE, DeclarationStore
+from sidecar.index.store import STORE_FILE, DeclarationStore, StoredRow, restored
 from sidecar.index.strings import StringTable
 from sidecar.index.vectors import VectorSet
 from sidecar.text.fingerprint import text_fingerprint
@@ -167,12 +167,12 @@ class Index:
         missing = next((row for row in rows if int(row) not in stored), None)
         if missing is not None:
             raise IndexError(f"no row {missing} in an index of {self.size}")
-        return [self._complete(int(row), stored[int(row)]) for row in rows]
+        return self._restored([stored[int(row)] for row in rows])
 
     def all_declarations(self) -> Iterator[Declaration]:
         """Every declaration, in order of rows."""
-        for row, record in self.store.scan():
-            yield self._complete(row, record)
+        for stored in self.store.scan():
+            yield from self._restored(stored)
 
     def module(self, row: int) -> str:
         """The module of a row."""
@@ -256,13 +256,20 @@ class Index:
     ) -> None:
         self.close()
 
-    def _complete(self, row: int, record: Declaration) -> Declaration:
-        return replace(
-            record,
-            module=self.module(row),
-            constants=tuple(self.constants.names(self.constants.of_rows[row])),
-            conclusion_count=int(self.constants.conclusion_counts[row]),
-        )
+    def _restored(self, stored: Sequence[StoredRow]) -> list[Declaration]:
+        rows = [values[0] for values in stored]
+        numbers = [self.constants.of_rows[row] for row in rows]
+        constants = iter(self.constants.names(np.concatenate(numbers) if numbers else ()))
+        return [
+            restored(values, self.graph.names[module], tuple(islice(constants, len(own))), conclusion)
+            for values, module, own, conclusion in zip(
+                stored,
+                self.module_of[rows].tolist(),
+                numbers,
+                self.constants.conclusion_counts[rows].tolist(),
+                strict=True,
+            )
+        ]
 
 
 def _is_current(folder: Path, manifest: Manifest) -> bool:

@@ -76,8 +76,10 @@ def loose_name(name: str) -> str:
 
     Case, dots, underscores, guillemets, spaces, accents and the style of letters do not count; primes do.
     """
-    spelled = "".join(LETTERS.get(character, character) for character in clean(name))
-    return _LOOSE_DROPPED.sub("", plain_letters(spelled).casefold())
+    spelled = clean(name)
+    if not spelled.isascii():
+        spelled = plain_letters("".join(LETTERS.get(character, character) for character in spelled))
+    return _LOOSE_DROPPED.sub("", spelled.casefold())
 
 
 def _symbols_in_names() -> dict[int, str]:
