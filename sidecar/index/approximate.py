@@ -66,7 +66,7 @@ class ApproximateSearch:
     Args:
         matrix: The matrix that the lists were made from.
         file: What `build_lists` wrote; mapped, not read.
-        threads: Threads for a batch of queries.
+        threads: Threads that share an exact search.
     """
 
     def __init__(self, matrix: HalfMatrix, file: Path, threads: int = 1) -> None:
@@ -74,7 +74,6 @@ class ApproximateSearch:
 
         self._exact = ExactSearch(matrix, threads)
         self._rows = len(matrix)
-        self._threads = threads
         self._index = faiss.read_index(str(file), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
         self._probes = max(1, round(self._index.nlist * PROBED_SHARE))
 
@@ -88,7 +87,7 @@ class ApproximateSearch:
             return self._exact.search(queries, k, mask)
         selector = None if mask is None else faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
         parameters = faiss.SearchParametersIVF(nprobe=self._probes, sel=selector)
-        faiss.omp_set_num_threads(self._threads)
+        faiss.omp_set_num_threads(1)
         _, candidates = self._index.search(queries, wanted, params=parameters)
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)

@@ -6,6 +6,8 @@ rows. FAISS decodes float16 while it multiplies and reads the matrix where it li
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,54 +22,55 @@ GATHERED_ROWS = 2_048
 """At most this many visible rows are copied together and searched alone. Looking at each bit of the mask costs about
 1 ms at 300,000 rows, whatever the mask; copying this many rows costs less."""
 
+PART_ROWS = 1 << 15
+"""Rows that one thread searches at a time, a multiple of 8. Small parts keep all threads busy to the end wherever the
+visible rows lie; each costs some microseconds of its own."""
+
 
 class ExactSearch:
     """Searches a matrix.
 
+    FAISS gives a single query one thread, so the rows are dealt out to threads here. These sleep between searches: a
+    sidecar lives beside a busy Lean, whose cores spinning threads would take.
+
     Args:
         matrix: float16, shape (rows, dimension), C-contiguous; kept alive by this object.
-        threads: Threads for a batch of queries (one query always runs on one).
+        threads: Threads that share a search.
     """
 
     def __init__(self, matrix: HalfMatrix, threads: int = 1) -> None:
         self._matrix = matrix
-        self._threads = threads
-        self._view = _view(matrix)
+        step = PART_ROWS if threads > 1 else max(len(matrix), 1)
+        self._parts = [(start, _view(matrix[start : start + step])) for start in range(0, len(matrix), step)]
+        self._pool = ThreadPoolExecutor(threads, "search") if len(self._parts) > 1 else None
 
     def search(self, queries: FloatArray, k: int, mask: BoolArray | None) -> tuple[FloatArray, RowArray]:
         """The k best visible rows of each query, best first, padded with −1; equal scores in order of rows."""
-        if mask is None:
-            return _search(self._view, queries, k, self._threads)
-        visible = int(np.count_nonzero(mask))
-        if visible <= GATHERED_ROWS:
+        visible = len(self._matrix) if mask is None else int(np.count_nonzero(mask))
+        if not visible or not len(queries):
+            shape = (len(queries), k)
+            return np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -1, dtype=np.int64)
+        if mask is not None and visible <= GATHERED_ROWS:
             rows = np.flatnonzero(mask)
-            scores, places = _search(_view(self._matrix[rows]), queries, min(k, visible), self._threads)
-            return padded(scores, rows[places] if visible else places, k)
-        import faiss
-
-        bits = np.packbits(mask, bitorder="little")
-        parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
-        return _search(self._view, queries, k, self._threads, parameters)
+            scores, places = _search((0, _view(self._matrix[rows])), queries, k, None)
+            return _best(scores, rows[places], k)
+        search = partial(_search, queries=queries, k=k, mask=mask)
+        if self._pool is None:
+            found = [search(part) for part in self._parts]
+        else:
+            found = list(self._pool.map(search, self._parts))
+        return _best(
+            np.concatenate([scores for scores, _ in found], 1), np.concatenate([rows for _, rows in found], 1), k
+        )
 
     def scores(self, query: FloatArray, rows: RowArray) -> FloatArray:
         """The inner product of one query with each of some rows (which may repeat), in their order."""
         if not len(rows):
             return np.zeros(0, dtype=np.float32)
-        scores, places = _search(_view(self._matrix[rows]), query[None, :], len(rows), 1)
+        scores, places = _search((0, _view(self._matrix[rows])), query[None, :], len(rows), None)
         result = np.empty(len(rows), dtype=np.float32)
         result[places[0]] = scores[0]
         return result
-
-
-def padded(scores: FloatArray, rows: RowArray, k: int) -> tuple[FloatArray, RowArray]:
-    """Fill answers with fewer than k columns up to k: row −1, score −inf."""
-    missing = k - rows.shape[1]
-    if missing <= 0:
-        return scores, rows
-    return (
-        np.pad(scores, ((0, 0), (0, missing)), constant_values=-np.inf),
-        np.pad(rows, ((0, 0), (0, missing)), constant_values=-1),
-    )
 
 
 def _view(matrix: HalfMatrix) -> Any:
@@ -93,19 +96,39 @@ def _view(matrix: HalfMatrix) -> Any:
     return index
 
 
-def _search(
-    index: Any, queries: FloatArray, k: int, threads: int, parameters: Any = None
-) -> tuple[FloatArray, RowArray]:
+def _search(part: tuple[int, Any], queries: FloatArray, k: int, mask: BoolArray | None) -> tuple[FloatArray, RowArray]:
+    """The best rows of a part of the matrix, at most k, in any order; its first row is given, and its view."""
     import faiss
 
-    fitting = min(k, int(index.ntotal))
-    if not fitting or not len(queries):
-        empty = np.zeros((len(queries), 0))
-        return padded(empty.astype(np.float32), empty.astype(np.int64), k)
-    # OpenMP counts threads by calling thread, so this does not touch other callers.
-    faiss.omp_set_num_threads(threads)
-    scores, rows = index.search(queries, fitting, params=parameters)
-    scores[rows < 0] = -np.inf
-    # FAISS leaves open in which order equal scores come; an answer should not depend on it.
-    order = np.lexsort((rows, -scores), axis=1)
+    start, view = part
+    rows = int(view.ntotal)
+    parameters = None
+    if mask is not None:
+        own = mask[start : start + rows]
+        visible = int(np.count_nonzero(own))
+        if not visible:
+            return np.zeros((len(queries), 0), dtype=np.float32), np.zeros((len(queries), 0), dtype=np.int64)
+        if visible < rows:
+            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(np.packbits(own, bitorder="little")))
+            rows = visible
+    # OpenMP counts threads by calling thread, so this touches no other caller.
+    faiss.omp_set_num_threads(1)
+    scores, found = view.search(queries, min(k, rows), params=parameters)
+    return scores, found + start
+
+
+def _best(scores: FloatArray, rows: RowArray, k: int) -> tuple[FloatArray, RowArray]:
+    """The k best of each line, best first and equal scores in order of rows, which FAISS leaves open."""
+    order = np.lexsort((rows, -scores), axis=1)[:, :k]
     return padded(np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1), k)
+
+
+def padded(scores: FloatArray, rows: RowArray, k: int) -> tuple[FloatArray, RowArray]:
+    """Fill answers with fewer than k columns up to k: score −inf, row −1."""
+    missing = k - rows.shape[1]
+    if missing <= 0:
+        return scores, rows
+    return (
+        np.pad(scores, ((0, 0), (0, missing)), constant_values=-np.inf),
+        np.pad(rows, ((0, 0), (0, missing)), constant_values=-1),
+    )

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from sidecar.corpus.imports import ImportGraph
 from sidecar.corpus.records import Declaration
 from sidecar.encoder.base import Encoder
+from sidecar.encoder.threads import usable_cores
 from sidecar.errors import SidecarError
 from sidecar.index.constants import ConstantTable
 from sidecar.index.exact import BoolArray, RowArray
@@ -98,13 +99,13 @@ class Index:
         self._vectors: dict[str, VectorSet] = {role: sets[manifest.roles[role]] for role in ROLES}
 
     @classmethod
-    def open(cls, folder: Path, *, device: str = "cpu", threads: int = 1) -> Index:
+    def open(cls, folder: Path, *, device: str = "cpu", threads: int = 0) -> Index:
         """Open an index.
 
         Args:
             folder: Its folder.
             device: Where vectors are searched: `cpu`, or a torch device such as `cuda`.
-            threads: Threads for a batch of queries on a CPU.
+            threads: Threads that share a search on a CPU; 0 for every usable core, at most 4.
 
         Raises:
             SidecarError: `not_found` when there is no index; `conflict` when it is damaged, foreign or of another
@@ -114,7 +115,7 @@ class Index:
             manifest = Manifest.read(folder)
             fault = "its files do not fit together"
             try:
-                index = cls(folder, manifest, device, threads)
+                index = cls(folder, manifest, device, threads or min(usable_cores(), 4))
             except (OSError, ValueError, sqlite3.DatabaseError, SidecarError) as error:
                 # Either a file is broken, or the folder was replaced while we were opening it.
                 fault = str(error) or type(error).__name__

@@ -46,6 +46,9 @@ CREATE TABLE progress (state TEXT NOT NULL);
 # Left out of a row to keep it small: a display that repeats the signature, empty docstrings, empty attribute lists.
 
 _COLUMNS: Final = "row, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations"
+StoredRow = tuple[Any, ...]
+"""A row as `fetch` and `scan` give it, for `restored`; its first element is its number."""
+
 KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(KINDS)}
 """Kind → place in `KINDS`."""
 
@@ -135,25 +138,24 @@ class DeclarationStore:
             self._connection.close()
             raise
 
-    def fetch(self, rows: Sequence[int]) -> dict[int, Declaration]:
-        """The declarations of some rows, without module and constants, which are kept elsewhere."""
-        found: dict[int, Declaration] = {}
+    def fetch(self, rows: Sequence[int]) -> dict[int, StoredRow]:
+        """What is stored of some rows."""
+        found: dict[int, StoredRow] = {}
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             wanted = json.dumps([int(row) for row in rows[start : start + _ROWS_AT_ONCE]])
             for values in self._query(
                 f"SELECT {_COLUMNS} FROM declarations WHERE row IN (SELECT value FROM json_each(?))", (wanted,)
             ):
-                found[values[0]] = _record(values)
+                found[values[0]] = values
         return found
 
-    def scan(self) -> Iterator[tuple[int, Declaration]]:
-        """Every row with its declaration as in `fetch`, in order."""
+    def scan(self) -> Iterator[list[StoredRow]]:
+        """What is stored of every row, in order, many at a time."""
         start = 0
         while values := self._query(
             f"SELECT {_COLUMNS} FROM declarations WHERE row >= ? ORDER BY row LIMIT {_ROWS_AT_ONCE}", (start,)
         ):
-            for each in values:
-                yield each[0], _record(each)
+            yield values
             start = values[-1][0] + 1
 
     def replacement(self, row: int) -> str | None:
@@ -186,15 +188,18 @@ class DeclarationStore:
                 ) from error
 
 
-def _record(values: tuple[Any, ...]) -> Declaration:
-    _, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations = values
+def restored(stored: StoredRow, module: str, constants: tuple[str, ...], conclusion_count: int) -> Declaration:
+    """The record of a stored row, with its module and constants, which are kept elsewhere."""
+    _, name, kind, signature, display, docstring, attributes, line, end_line, parent, has_equations = stored
     return Declaration(
         name=name,
         kind=KINDS[kind],
-        module="",
+        module=module,
         signature=signature,
         display=signature if display is None else display,
         docstring=docstring or "",
+        constants=constants,
+        conclusion_count=conclusion_count,
         attributes=tuple(json.loads(attributes)) if attributes else (),
         line=line,
         end_line=end_line,

@@ -97,14 +97,22 @@ class StringTable(Sequence[str]):
 
     def find_all(self, strings: Sequence[str]) -> npt.NDArray[np.int64]:
         """The numbers of several strings, −1 for those that are not in the table."""
-        wanted = np.array([text_hash(string) for string in strings], dtype=np.uint64)
         found = np.full(len(strings), -1, dtype=np.int64)
         if not len(self):
             return found
+        encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+        digests = b"".join([blake2b(each, digest_size=8).digest() for each in encoded])
+        wanted = np.frombuffer(digests, dtype="<u8")
         positions = np.minimum(np.searchsorted(self._hashes, wanted), len(self) - 1)
-        for place in np.flatnonzero(self._hashes[positions] == wanted).tolist():
-            number = self.find(strings[place])
-            found[place] = -1 if number is None else number
+        places = np.flatnonzero(self._hashes[positions] == wanted)
+        numbers = self._order[positions[places]]
+        starts, ends = self._offsets[numbers].tolist(), self._offsets[numbers + 1].tolist()
+        for place, number, start, end in zip(places.tolist(), numbers.tolist(), starts, ends, strict=True):
+            if self._text[start:end] == encoded[place]:
+                found[place] = number
+            else:
+                other = self.find(strings[place])
+                found[place] = -1 if other is None else other
         return found
 
     def _bytes(self, number: int) -> bytes:

@@ -33,7 +33,7 @@ class VectorSet:
         entry: Which vectors.
         rows: How many there must be.
         device: `cpu` or a torch device; on a GPU the matrix is copied there.
-        threads: Threads for a batch of queries on a CPU.
+        threads: Threads that share a search on a CPU.
 
     Attributes:
         encoder: Name that loads the encoder again.
@@ -108,4 +108,4 @@ def open_matrix(path: Path, rows: int, dimension: int) -> HalfMatrix:
         raise damaged(path.parent, f"{path.name} has {path.stat().st_size} bytes instead of {expected}")
     if not expected:
         return np.zeros((rows, dimension), dtype=np.float16)
-    return np.memmap(path, dtype="<f2", mode="r", shape=(rows, dimension))
+    return np.asarray(np.memmap(path, dtype="<f2", mode="r", shape=(rows, dimension)))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from sidecar.errors import SidecarError
+from sidecar.index import exact
 from sidecar.index.approximate import ApproximateSearch, build_lists
 from sidecar.index.exact import GATHERED_ROWS, ExactSearch
 from sidecar.index.graphics import TorchSearch
@@ -32,9 +33,13 @@ def matrix() -> npt.NDArray[np.float16]:
     return vectors
 
 
-@pytest.fixture(scope="module", params=["exact", "torch"])
+@pytest.fixture(scope="module", params=["one thread", "three threads", "torch"])
 def engine(request: pytest.FixtureRequest, matrix: npt.NDArray[np.float16]) -> Engine:
-    return ExactSearch(matrix) if request.param == "exact" else TorchSearch(matrix, "cpu")
+    if request.param == "torch":
+        return TorchSearch(matrix, "cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "PART_ROWS", 2_000)
+        return ExactSearch(matrix, 1 if request.param == "one thread" else 3)
 
 
 def _reference(
