@@ -30,6 +30,9 @@ VECTORS: dict[str, Any] = json.loads(write_msgpack.FILE.read_text(encoding="utf-
 
 NAMES = ("Mine.double_eq", "Mine.«a.b»")
 
+KNOWN = "Init.Data.Nat.Basic"
+"""A module of the example library."""
+
 
 def value_of(notation: dict[str, Any]) -> Any:
     """The value of a typed notation, maps as pairs so that their order counts."""
@@ -261,9 +264,9 @@ def theorem(name: str, statement: str, module: str = "") -> Described:
 
 
 def test_known_imports_need_one_request(bridge: BridgeProcess) -> None:
-    registered = lean_model.register(bridge, ["Init"], ["Init"], {})
+    registered = lean_model.register(bridge, [KNOWN], [KNOWN], {})
     assert registered.steps == ("direct",)
-    again = lean_model.register(bridge, ["Init"], ["Init"], {})
+    again = lean_model.register(bridge, [KNOWN], [KNOWN], {})
     assert again.environment == registered.environment
 
 
@@ -272,7 +275,7 @@ def test_unknown_modules_are_described_once(bridge: BridgeProcess) -> None:
         "Mine.Basic": [theorem("Mine.double_eq", "(n : Nat) : Eq (Mine.double n) (HAdd.hAdd n n)", "Mine.Basic")],
         "Mine.More": [theorem("Mine.«a.b»", "(n : Nat) : Eq (Mine.double n) (Mine.double n)", "Mine.More")],
     }
-    everything = ["Init", "Mine.Basic", "Mine.Empty", "Mine.More"]
+    everything = [KNOWN, "Mine.Basic", "Mine.Empty", "Mine.More"]
     registered = lean_model.register(bridge, ["Mine.More", "Mine.Empty"], everything, premises)
     assert registered.steps == ("direct", "everything", "hashes", "texts")
     assert set(registered.unknown_modules) == {"Mine.Basic", "Mine.Empty", "Mine.More"}
@@ -290,7 +293,7 @@ def test_unknown_modules_are_described_once(bridge: BridgeProcess) -> None:
 
 def test_premises_over_the_limit_are_left_out_from_the_first_module_on(bridge: BridgeProcess) -> None:
     premises = {name: [theorem(f"{name}.t{number}", ": True", name) for number in range(2)] for name in ("Far", "Near")}
-    registered = lean_model.register(bridge, ["Near"], ["Init", "Far", "Near"], premises, limit=3)
+    registered = lean_model.register(bridge, ["Near"], [KNOWN, "Far", "Near"], premises, limit=3)
     assert (registered.described, registered.omitted) == (2, 1)
     chosen = lean_model.select(bridge, registered, "⊢ True", 400)
     assert "Near.t0" in chosen
@@ -298,7 +301,7 @@ def test_premises_over_the_limit_are_left_out_from_the_first_module_on(bridge: B
 
 
 def test_premises_of_the_file_take_part(bridge: BridgeProcess) -> None:
-    registered = lean_model.register(bridge, ["Init"], ["Init"], {})
+    registered = lean_model.register(bridge, [KNOWN], [KNOWN], {})
     in_file = [theorem("Mine.double_eq", "(n : Nat) : Eq (Mine.double n) (HAdd.hAdd n n)")]
     chosen = lean_model.select(
         bridge,
