@@ -176,6 +176,22 @@ def sendMissing (settings : SidecarSettings) (stop : BaseIO Bool) (imports : Arr
     start := start + batchSize
   return .ok last
 
+/-- How often a warm-up that takes too long is repeated; what was encoded by then is kept. -/
+def warmUpAttempts : Nat := 5
+
+/--
+Lets the sidecar encode the texts of an environment. A request under an environment waits until that is done, which may take
+minutes for texts never seen before, so that it is done before the environment is used for a goal.
+-/
+def warmUp (settings : SidecarSettings) (stop : BaseIO Bool) (environment : String) : BaseIO Unit := do
+  let request : Protocol.PremisesRequest := { goal := "⊢ True", count := 1, environment := environment }
+  for _ in [0:warmUpAttempts] do
+    match ← Sidecar.ask settings "premises" request.params registrationTimeout stop with
+    | .ok _ => return
+    | .error error =>
+      unless error.kind == .deadline || error.code == "deadline" do
+        return
+
 /-- Names of the modules that the current file imports itself. -/
 def directImports (env : Environment) : Array String :=
   env.header.imports.foldl
@@ -245,6 +261,7 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
         match ← sendMissing settings stop imports unknownModules premises answer with
         | .error error => return .error error
         | .ok last =>
+          warmUp settings stop last.environment
           return .ok {
             environment := last.environment
             revision := last.revision

@@ -531,6 +531,8 @@ def register(
         batch = wanted[start : start + BATCH_SIZE]
         answer = bridge.ask("environment", environment_params(everything, hashes, batch), milliseconds)
         steps.append("texts")
+    bridge.ask("premises", premises_params("⊢ True", 1, answer["environment"]), milliseconds)
+    steps.append("warm-up")
     return Registered(answer["environment"], unknown, len(described), len(unknown) - len(kept), tuple(steps))
 
 

@@ -277,11 +277,11 @@ def test_unknown_modules_are_described_once(bridge: BridgeProcess) -> None:
     }
     everything = [KNOWN, "Mine.Basic", "Mine.Empty", "Mine.More"]
     registered = lean_model.register(bridge, ["Mine.More", "Mine.Empty"], everything, premises)
-    assert registered.steps == ("direct", "everything", "hashes", "texts")
+    assert registered.steps == ("direct", "everything", "hashes", "texts", "warm-up")
     assert set(registered.unknown_modules) == {"Mine.Basic", "Mine.Empty", "Mine.More"}
     assert registered.described == 2
     again = lean_model.register(bridge, ["Mine.More", "Mine.Empty"], everything, premises)
-    assert again.steps == ("direct", "everything", "hashes")
+    assert again.steps == ("direct", "everything", "hashes", "warm-up")
     assert again.environment == registered.environment
 
     chosen = lean_model.select(bridge, registered, "n : Nat\n⊢ Eq (Mine.double n) (HAdd.hAdd n n)", 400)
