@@ -262,8 +262,12 @@ class MicroBatcher:
             for request, rows in batch.parts:
                 request.vectors[rows] = vectors[at : at + len(rows)]
                 at += len(rows)
-        for request, _ in batch.parts:
-            if request.taken == len(request.order):
+        done = [request for request, _ in batch.parts if request.taken == len(request.order)]
+        with self._lock:
+            # Before the callers hear of it: who has an answer waits no more.
+            self._running = [request for request in self._running if request not in done]
+        for request in done:
+            if not request.dropped:
                 _answer(request, request.vectors)
 
     def _run_apart(self, request: _Request, rows: list[int]) -> None:

@@ -48,7 +48,10 @@ Pooling = Literal["mean", "cls", "last", "max"]
 Activation = Literal["identity", "tanh"]
 
 DEFAULT_MAX_TOKENS = 512
-"""For folders that say nothing and whose model has no smaller limit."""
+"""For folders that say nothing."""
+
+LARGEST_DERIVED_MAX_TOKENS = 8_192
+"""Models that could read a book are not given one: `max_tokens` in `encoder.json` may be larger, nothing else."""
 
 _SENTENCE_TRANSFORMERS_POOLING: dict[str, Pooling] = {
     "cls": "cls",
@@ -108,7 +111,7 @@ def read_description(folder: Path) -> EncoderDescription:
     if (folder / "modules.json").is_file():
         return _read_sentence_transformers(folder)
     if (folder / "config.json").is_file():
-        return EncoderDescription(type="transformer", max_tokens=_limit(folder, None))
+        return EncoderDescription(type="transformer", max_tokens=_limit(folder))
     raise SidecarError(
         "not_found",
         f"{folder} holds no encoder",
@@ -264,14 +267,12 @@ def _read_sentence_transformers(folder: Path) -> EncoderDescription:
             )
     settings_file = folder / weights / "sentence_bert_config.json"
     settings = _object(settings_file) if settings_file.is_file() else {}
-    limit = settings.get("max_seq_length")
     return EncoderDescription(
         type="transformer",
         pooling=pooling,
         prompts=prompts,
-        max_tokens=_limit(folder / weights, limit if isinstance(limit, int) else None),
+        max_tokens=_limit(folder / weights),
         lower=bool(settings.get("do_lower_case", False)),
-        dimension=None,
         dense=tuple(dense),
         weights=weights,
     )
@@ -321,8 +322,14 @@ def _sentence_transformers_prompts(folder: Path) -> dict[Purpose, str]:
     return found
 
 
-def _limit(folder: Path, stated: int | None) -> int:
-    """The stated limit, no larger than the model's positions; without one, at most `DEFAULT_MAX_TOKENS`."""
+def _limit(folder: Path) -> int:
+    """The limit that a folder of another library states, no larger than its model's positions."""
+    values = [DEFAULT_MAX_TOKENS]
+    for name, key in (("tokenizer_config.json", "model_max_length"), ("sentence_bert_config.json", "max_seq_length")):
+        value = _object(folder / name).get(key) if (folder / name).is_file() else None
+        if isinstance(value, int) and value > 0:
+            values.append(value)
     positions = _object(folder / "config.json").get("max_position_embeddings")
-    limit = stated or DEFAULT_MAX_TOKENS
-    return min(limit, positions) if isinstance(positions, int) and positions > 0 else limit
+    if isinstance(positions, int) and positions > 0:
+        return min(values[-1], positions, LARGEST_DERIVED_MAX_TOKENS)
+    return min(values[-1], LARGEST_DERIVED_MAX_TOKENS)

@@ -133,6 +133,12 @@ def test_limits_of_a_plain_hugging_face_folder(tmp_path: Path) -> None:
     assert read_description(tmp_path).max_tokens == 128
     sentence_transformers(tmp_path, config={"max_position_embeddings": 32_768})
     assert read_description(tmp_path).max_tokens == 512
+    sentence_transformers(tmp_path, tokenizer_config={"model_max_length": 384})
+    assert read_description(tmp_path).max_tokens == 384
+    sentence_transformers(tmp_path, tokenizer_config={"model_max_length": 10**30})
+    assert read_description(tmp_path).max_tokens == 8_192
+    sentence_transformers(tmp_path, sentence_bert_config={"max_seq_length": 100})
+    assert read_description(tmp_path).max_tokens == 100
 
 
 def test_a_sentence_transformers_folder_in_full(tmp_path: Path) -> None:
