@@ -92,7 +92,7 @@ class LocalityRanking:
 
     def __init__(self, index: Index) -> None:
         self._graph = index.graph
-        self._module_of = np.asarray(index.module_of)
+        self._module_of = index.module_of.astype(np.int64)
         self._modules = _Tree(components(name) for name in index.graph.names)
         spaces: dict[str, Components] = {}
         keys: list[str] = []
@@ -116,8 +116,8 @@ class LocalityRanking:
         by_module = MODULE * self._modules.nearness(components(place.module or ""))[self._modules.numbers]
         numbers = [number for name in place.imports if (number := self._graph.number(name)) is not None]
         by_module[numbers] += IMPORTED
-        scores = by_module[self._module_of]
-        scores += (NAMESPACE * self._namespaces.nearness(place.namespace))[self._namespaces.numbers]
+        scores = by_module.take(self._module_of)
+        scores += (NAMESPACE * self._namespaces.nearness(place.namespace)).take(self._namespaces.numbers)
         scores *= SAME_FILE
         own = self._graph.number(place.module) if place.module is not None else None
         if own is not None:

@@ -37,7 +37,7 @@ from sidecar.select.request import (
     SelectedPremise,
 )
 from sidecar.select.statement import goal_constants
-from sidecar.select.symbolic import BoolArray, FloatArray, SymbolicRanking
+from sidecar.select.symbolic import BoolArray, FloatArray, IntArray, SymbolicRanking
 from sidecar.select.view import View, Visibility
 from sidecar.text.declaration import parse_premise
 from sidecar.text.goal import GoalText, goal_text
@@ -245,13 +245,17 @@ class PremiseSelector:
         clock: Clock,
     ) -> list[SelectedPremise]:
         """Rank by the goal's vector, fuse, let replacements go before what they replace, and name the premises."""
+        if not question.view.count:
+            return []
         allowed = question.view.allowed
         if vector is not None:
             with clock.stage("neural"):
                 rankings["neural"] = self._neural(vector, allowed, blocks, max(POOL, request.k))
         with clock.stage("fuse"):
             if request.method == "fused":
-                fused = fuse({name: one.numbers for name, one in rankings.items()}, WEIGHTS, request.k, RANK_CONSTANT)
+                # The neural ranking stays whole, so that nothing visible is missing when k is large.
+                telling = {name: one.numbers if name == "neural" else _telling(one) for name, one in rankings.items()}
+                fused = fuse(telling, WEIGHTS, request.k, RANK_CONSTANT)
                 numbers, scores = [item.item for item in fused], [item.score for item in fused]
             else:
                 alone = rankings[request.method]
@@ -319,6 +323,14 @@ class PremiseSelector:
                 kind = parse_premise(premise.text).kind or None
                 selected.append(SelectedPremise(premise.name, score, origin, kind, premise.module, found))
         return selected
+
+
+def _telling(ranking: Ranking) -> IntArray:
+    """The part of a ranking that says something: not what nothing speaks for, nor an order of equals."""
+    scores = ranking.scores
+    if len(scores) > 1 and scores[0] == scores[-1]:
+        return ranking.numbers[:0]
+    return ranking.numbers[scores > 0]
 
 
 def _goal_warnings(goal: GoalText, max_tokens: int) -> list[PremiseWarning]:

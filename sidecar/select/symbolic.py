@@ -191,7 +191,7 @@ class SymbolicRanking:
             number = self._table.number(name)
             if number is None:
                 code = text_hash(name)
-                weight = max((_weight_in(block, code) for block in blocks), default=0.0)
+                weight = float(_foreign_weights(np.array([code], dtype=np.uint64), blocks)[0])
                 if weight:
                     found.setdefault(code, (-1, weight, part))
             readings = (number,) if number is not None else self._table.resolve(name) if printed else ()
@@ -235,7 +235,7 @@ class SymbolicRanking:
                 break
             relevant = np.concatenate([relevant, codes])
             numbers = self._numbers(codes)
-            weights = (self._weights_of(numbers) * shares * DECAY**step)[:, None]
+            weights = (self._weights_among(codes, numbers, blocks) * shares * DECAY**step)[:, None]
             self._add(codes, numbers, weights * _SPREAD, blocks, shared)
             self._add(codes, numbers, weights * (_EXCUSED * _MISSED_IN_PREMISE), blocks, spared)
         # Sums in single precision can fall below zero by a rounding error.
@@ -307,6 +307,10 @@ class SymbolicRanking:
         numbers = self._by_code[np.minimum(places, len(self._codes) - 1)]
         return np.where(self._codes[numbers] == codes, numbers, -1)
 
+    def _weights_among(self, codes: CodeArray, numbers: IntArray, blocks: Sequence[WeighedStatements]) -> FloatArray:
+        """Weights of constants of the index or of the blocks."""
+        return np.where(numbers >= 0, self._weights_of(numbers), _foreign_weights(codes, blocks))
+
     def _weights_of(self, numbers: IntArray) -> FloatArray:
         return (
             np.where(numbers >= 0, self._weights[numbers], np.float32(0))
@@ -315,7 +319,12 @@ class SymbolicRanking:
         )
 
 
-def _weight_in(block: WeighedStatements, code: int) -> float:
-    place = int(np.searchsorted(block.foreign, np.uint64(code)))
-    held = place < len(block.foreign) and int(block.foreign[place]) == code
-    return float(block.foreign_weights[place]) if held else 0.0
+def _foreign_weights(codes: CodeArray, blocks: Sequence[WeighedStatements]) -> FloatArray:
+    """The largest weight of each constant in the blocks; 0 for what none of them holds, or the index does."""
+    weights = np.zeros(len(codes), dtype=np.float32)
+    for block in blocks:
+        if len(block.foreign):
+            places = np.minimum(np.searchsorted(block.foreign, codes), len(block.foreign) - 1)
+            held = block.foreign[places] == codes
+            weights = np.maximum(weights, np.where(held, block.foreign_weights[places], np.float32(0)))
+    return weights
