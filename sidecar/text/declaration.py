@@ -15,10 +15,10 @@ from sidecar.corpus.records import KINDS, Declaration
 from sidecar.text.clean import clean, one_line
 from sidecar.text.names import name_words
 from sidecar.text.query import query_text
-from sidecar.text.words import IDENTIFIER, is_sort, line_words, mentioned
+from sidecar.text.words import IDENTIFIER, is_sort, line_words, mentioned, without_universes
 
 _KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
-_HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^«»]*»|[^\s«:(\[{{⦃]|:(?=[^\s]))+)(?:\.\{{[^}}]*\}})?")
+_HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^«»]*»|[^\s«:(\[{{⦃]|:(?=[^\s]))+)")
 _OPENING: Final = "([{⦃⟨"
 _FLAT: Final = r"[^()\[\]{}⦃⦄⟨⟩«]*"
 _BRACKET: Final = re.compile(
@@ -75,7 +75,7 @@ def parse_premise(raw: str) -> Statement:
             end = text.rfind("-/")
         if end >= 3:
             docstring, text = text[3:end].strip(), text[end + 2 :]
-    text = " ".join(text.split())
+    text = without_universes(" ".join(text.split()))
     head = _HEAD.match(text)
     if head is None:
         return Statement("", "", (), "", text.removeprefix(": "), docstring)

@@ -110,8 +110,9 @@ _FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _INVERSE: Final = re.compile(r"\^ *(?:\{ *- *1 *\}|-1(?![0-9]))")
 _GROUPING: Final = re.compile(r"(?<!\\)[{}]")
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|\|)\*?")
+_SET_BAR: Final = re.compile(r"(\\\{[^{}|]{0,200}?)\\mid\b")
 _MARKS: Final = re.compile(
-    r"[$`~]|\\[,;:!%&_#()\[\]{}\\]?"  # mathematics, code, spacing
+    r"https?://[^\s)>\]]+|/-|-/|[$`~]|\\[,;:!%&_#()\[\]{}\\]?"  # mathematics, code, spacing
     r"|(?<![\w)\]])\*{1,3}(?=\w)|(?<=[\w.])\*{1,3}(?=[\s.,;:!?)]|$)"  # emphasis, but not a product
     r"|(?<=[^\W\d_]{2})[-/–](?=[^\W\d_]{2})|(?<=\b[^\W\d_])-(?=[^\W\d_]{2})"  # compound words: p-adic, left/right
     r"|(?<=\w)['’]s\b"
@@ -130,6 +131,7 @@ def query_text(query: str) -> str:
         text = _BLACKBOARD.sub(lambda match: f" {_LATEX[match[1] or match[2]]} ", text)
         text = _FRACTION.sub(r"\1 / \2", text)
     if "\\" in text or "$" in text:
+        text = _SET_BAR.sub(r"\1|", text)
         text = _GROUPING.sub(" ", _INVERSE.sub("⁻¹", text)).replace("\\{", "{").replace("\\}", "}")
         text = _COMMAND.sub(_command, text)
     text = _MARKS.sub(" ", text)

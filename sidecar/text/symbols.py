@@ -523,7 +523,7 @@ SPELLED_CONSTANTS: Final[dict[str, str]] = {
     "Bool.true": "true",
     "Bool.false": "false",
 }
-"""Constants whose words are not the parts of their name: operator classes, and what notation does not show (no words)."""
+"""Constants whose words are not the parts of their name: operator classes, and what notation does not show (none)."""
 
 SPELLED_ATOMS: Final[dict[str, str]] = {
     "∀": "forall",

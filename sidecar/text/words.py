@@ -160,6 +160,11 @@ def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str
             yield name
 
 
+def without_universes(line: str) -> str:
+    """The line without universe levels behind names (`List.{u}`)."""
+    return _UNIVERSES.sub("", line) if ".{" in line else line
+
+
 def is_sort(type_text: str) -> bool:
     """Whether a type is only a universe (`Type u_1`, `Sort*`), so that what has it is a type; `Prop` is not meant."""
     return type_text.startswith(("Type", "Sort")) and _ONLY_SORT.fullmatch(type_text) is not None
@@ -202,9 +207,13 @@ _LOOSEST_FIRST: Final = (
 _INNERMOST: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|⟨[^⟨⟩]*⟩")
 
 
+def _closed(match: re.Match[str]) -> str:
+    return "[ " if match[0][0] == "[" else " "  # an arrow keeps the bracket that belongs to it: `→ₗ[`
+
+
 def _without_brackets(line: str) -> str:
     for _ in range(_NESTED):
-        line, changes = _INNERMOST.subn(" ", line)
+        line, changes = _INNERMOST.subn(_closed, line)
         if not changes:
             break
     return line
@@ -223,22 +232,35 @@ def _names_nothing(name: str) -> bool:
     return name in _KEYWORDS or name[0].isdigit() or is_sort(name)
 
 
+class _Heads(dict[str, str]):
+    """Head constants of local names' types, each worked out when it is first needed."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        super().__init__()
+        self.types = types
+
+    def __missing__(self, local: str) -> str:
+        head = head_constant(self.types[local])
+        self[local] = "" if head in self.types else head
+        return self[local]
+
+
 def _tokens(line: str, types: Mapping[str, str] | None) -> list[str]:
     """Names, numbers, sorts, and the runs of symbols and spaces between them."""
     tokens: list[str] = _TOKEN.findall(_unfold(f" {line} "))
     if types and "." in line and any(token.partition(".")[0] in types for token in tokens if "." in token):
-        return [part for token in tokens for part in (_resolved(token, types) if "." in token else (token,))]
+        heads = _Heads(types)
+        return [part for token in tokens for part in (_resolved(token, heads) if "." in token else (token,))]
     return tokens
 
 
-def _resolved(token: str, types: Mapping[str, str]) -> tuple[str, ...]:
+def _resolved(token: str, heads: _Heads) -> tuple[str, ...]:
     """Undo field notation on a local name: `s.card` with `s : Finset α` is `Finset.card` said of `s`."""
     local, _, field = token.partition(".")
-    type_text = types.get(local)
-    if type_text is None or not field:
+    if local not in heads.types or not field:
         return (token,)
-    head = head_constant(type_text)
-    if not head or head in types:
+    head = heads[local]
+    if not head:
         return (local, field)
     first, _, rest = field.partition(".")
     first = _NUMBERED_FIELDS.get((head, first), first)
@@ -263,7 +285,7 @@ _NUMBERED_FIELDS: Final = {
 def _unfold(line: str) -> str:
     """Bring braces and binder notation to the constants that the notation-free print names."""
     if "{" in line:
-        line = _UNIVERSES.sub("", line)
+        line = without_universes(line)
         for _ in range(_NESTED):
             line, changes = _BRACES.subn(_braces, line)
             if not changes:
