@@ -42,6 +42,9 @@ BODIES_AT_ONCE = 4
 LARGE_BYTES = 65_536
 """Longer bodies are decoded and checked in a thread: a million items take longer than a ping may wait."""
 
+CANCEL_SECONDS = 5.0
+"""How long a cancelled call may take to let go of what it holds."""
+
 OPEN_PATHS = ("/health", "/metrics")
 
 _HTTP_CODES: dict[int, ErrorCode] = {404: "not_found", 405: "bad_request", 413: "too_large"}
@@ -61,7 +64,7 @@ class Application:
         self._limits = state.settings.limits
         self._hosts = hosts
         self._token = token.encode() if token else None
-        self._calls = 0
+        self._calls: set[asyncio.Task[object]] = set()
         self._bytes_held = 0
         self._last_call = time.monotonic()
 
@@ -79,6 +82,15 @@ class Application:
         if self._calls or self._state.ready_since is None:
             return 0.0
         return time.monotonic() - max(self._last_call, self._state.ready_since)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until no call is in work; calls that take longer than this are cancelled."""
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=seconds)
+        for task in self._calls:
+            task.cancel()
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=CANCEL_SECONDS)
 
     @web.middleware
     async def _boundary(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -180,20 +192,22 @@ class Application:
         if size > self._limits.body_bytes:
             raise self._too_large(size)
         most_bytes = BODIES_AT_ONCE * self._limits.body_bytes
-        if self._calls >= self._limits.waiting or self._bytes_held + size > most_bytes:
+        if len(self._calls) >= self._limits.waiting or self._bytes_held + size > most_bytes:
             self._state.metrics.shed.inc()
             raise SidecarError(
                 "overloaded",
-                f"{self._calls} requests with {self._bytes_held} bytes are in work",
+                f"{len(self._calls)} requests with {self._bytes_held} bytes are in work",
                 hint=f"try again; at most {self._limits.waiting} are taken at once (limit `waiting`)",
                 retry_after=1.0,
             )
-        self._calls += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._calls.add(task)
         self._bytes_held += size
         try:
             yield
         finally:
-            self._calls -= 1
+            self._calls.discard(task)
             self._bytes_held -= size
             self._last_call = time.monotonic()
 
@@ -281,7 +295,7 @@ def _as_sidecar_error(error: Exception, request: web.Request, id: str) -> Sideca
     logger.exception("request %s failed", id, exc_info=error)
     return SidecarError(
         "internal",
-        f"the server failed on this request; its log says more under the id {request['id']}",
+        f"the server failed on this request; its log says more under the id {id}",
         hint="report it with that part of the log",
     )
 

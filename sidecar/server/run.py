@@ -121,7 +121,8 @@ class _Server:
         runner = web.AppRunner(
             self._application.routes(),
             handler_cancellation=True,
-            shutdown_timeout=self._listen.grace_seconds,
+            # Calls have been waited for by then, and those that took too long have been cancelled.
+            shutdown_timeout=0.1,
             access_log=None,
         )
         await runner.setup()
@@ -139,6 +140,10 @@ class _Server:
             withdraw(self._settings, self._state.instance)
             for helper in helpers:
                 helper.cancel()
+            for site in list(runner.sites):
+                await site.stop()
+            # Not left to aiohttp, which ignores what still arrives of a body once it shuts down.
+            await self._application.drain(self._listen.grace_seconds)
             await runner.cleanup()
             if not loading.done():
                 loading.cancel()

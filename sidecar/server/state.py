@@ -257,7 +257,7 @@ class ServerState:
                 index=index,
                 batchers=batchers,
                 embeddings=embeddings,
-                selector=PremiseSelector(index, batchers["premises"], embeddings),
+                selector=PremiseSelector(index, batchers["premises"], embeddings, self.environments),
                 engine=SearchEngine(index, batchers["search"]),
             )
         except BaseException:
