@@ -33,6 +33,15 @@ def shortScripts : CoreM (Array Script) := do
     #[← `(tactic| intros), ← `(tactic| omega)]
   ]
 
+/-- A tactic without arguments that closes the goal, and how long it took. -/
+def shortProof? (goal : MVarId) : TacticM (Option (Script × Nat)) := do
+  let scripts : Array Script ← shortScripts
+  withHeartbeatLimit shortHeartbeats (firstClosing? goal scripts)
+
+/-- The proof by a script that needs no facts. -/
+def fixedProof (item : Script × Nat) : EngineResult :=
+  .proof { engine := .exact, form := .fixed item.1, facts := #[] } item.2
+
 /-- The ways to close a goal with one fact. -/
 def usesOfFact (fact : Term) : CoreM (Array Script) := do
   if fact.raw.isIdent then
@@ -62,25 +71,22 @@ def closingFact? (goal : MVarId) (facts : Array Term) : TacticM (Option (Script 
 def exactEngine (problem : Problem) : TacticM EngineResult :=
   withMainContext do
     let goal : MVarId ← getMainGoal
-    let found (item : Script × Nat) : EngineResult :=
-      .proof { engine := .exact, form := .fixed item.1, facts := #[] } item.2
-    let simple? : Option (Script × Nat) ←
-      withHeartbeatLimit shortHeartbeats (do firstClosing? goal (← shortScripts))
-    match simple? with
-    | some item => return found item
-    | none => pure ()
+    unless problem.shortTried do
+      match ← shortProof? goal with
+      | some item => return fixedProof item
+      | none => pure ()
     let env : Environment ← getEnv
     let facts : Array Fact :=
       (problem.first problem.config.exactPremises).filter fun (fact : Fact) => isStatement env fact
     let single? : Option (Script × Nat) ←
       withHeartbeatLimit shortHeartbeats (closingFact? goal (factTerms facts))
     match single? with
-    | some item => return found item
+    | some item => return fixedProof item
     | none => pure ()
     let search : TSyntax `tactic ← `(tactic| exact?)
     let suggested : Array Script ← suggestionsOf goal search
     match ← firstClosing? goal suggested with
-    | some item => return found item
+    | some item => return fixedProof item
     | none => return .noProof s!"tried short tactics, {facts.size} premises, and `exact?`"
 
 end LeanHammerExt

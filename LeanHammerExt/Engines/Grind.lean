@@ -55,9 +55,10 @@ def grindOnly (goal : MVarId) (facts : Array Term) : TacticM (Array Script) := d
   let saved : Tactic.SavedState ← Tactic.saveState
   tryCatchRuntimeEx
     (do
-      let _ ← (Tactic.run goal (do
+      let run : TacticM Unit := do
         let tactics : Array (TSyntax `tactic) ← evalGrindTraceCore trace
-        found.set (tactics.map fun (tac : TSyntax `tactic) => tacticsIn tac.raw)) : TermElabM (List MVarId)))
+        found.set (tactics.map fun (tac : TSyntax `tactic) => tacticsIn tac.raw)
+      discard <| (Tactic.run goal run : TermElabM (List MVarId)))
     (fun _ => pure ())
   saved.restore
   found.get

@@ -163,6 +163,8 @@ structure Problem where
   config : HammerConfig
   /-- When it must be done, by `IO.monoMsNow`. -/
   deadline : Nat
+  /-- Whether tactics without arguments were tried before, so that they need not be tried again. -/
+  shortTried : Bool := false
 deriving Inhabited
 
 /-- The user's facts and the first `count` selected ones. -/
