@@ -17,6 +17,7 @@ import LeanHammerExt.Msgpack
 import LeanHammerExt.Options
 import LeanHammerExt.Premises
 import LeanHammerExt.PremisesTactic
+import LeanHammerExt.Project
 import LeanHammerExt.Protocol
 import LeanHammerExt.Registration
 import LeanHammerExt.Select

@@ -4,6 +4,7 @@ Released under Apache 2.0 license as described in the file LICENSE.
 Authors: The LeanHammerExt authors
 -/
 import Lean
+import LeanHammerExt.Project
 import LeanHammerExt.Protocol
 import LeanHammerExt.Registration
 import LeanHammerExt.Sidecar
@@ -91,43 +92,17 @@ def checkExecutable (settings : SidecarSettings) (stop : BaseIO Bool) : BaseIO F
         detail := s!"{path} did not say its version within {versionTimeout} ms"
       }
 
-/-- The revision of a package in a manifest. -/
-def revisionIn (manifest : Json) (package : String) : Option String :=
-  match manifest.getObjValAs? (Array Json) "packages" with
-  | .error _ => none
-  | .ok packages =>
-    packages.findSome? fun (entry : Json) =>
-      match entry.getObjValAs? String "name", entry.getObjValAs? String "rev" with
-      | .ok name, .ok revision => if name == package then some revision else none
-      | _, _ => none
-
-/-- The revision of Mathlib that the project uses, from its manifest. -/
-def projectMathlib : IO (Option String) := do
-  let folder : FilePath ← IO.currentDir
-  match ← findAbove folder "lake-manifest.json" with
-  | none => return none
-  | some file =>
-    let text : String ← IO.FS.readFile file
-    match Json.parse text with
-    | .error _ => return none
-    | .ok manifest => return revisionIn manifest "mathlib"
-
 /-- What a server says about itself, as findings. -/
 def checkStatus (status : Protocol.Status) (mathlib? : Option String) : Array Finding := Id.run do
   let mut findings : Array Finding := #[]
-  if status.protocol == Protocol.version then
+  match wrongProtocol? status with
+  | none =>
     findings := findings.push {
       good := true
       subject := "server"
       detail := s!"version {status.version}, encoder {status.encoder}"
     }
-  else
-    findings := findings.push {
-      good := false
-      subject := "server"
-      detail := s!"version {status.version} speaks protocol {status.protocol}, this plugin {Protocol.version}"
-      advice := "run `lake exe sidecar`, stop the running server, and restart the file"
-    }
+  | some error => findings := findings.push (Finding.ofError "server" error)
   if status.isExample then
     findings := findings.push {
       good := false
@@ -141,28 +116,18 @@ def checkStatus (status : Protocol.Status) (mathlib? : Option String) : Array Fi
       subject := "index"
       detail := s!"revision {status.revision}, {status.declarations} declarations"
     }
-  let indexed? : Option (String × String) :=
-    status.revisions.find? fun (entry : String × String) => entry.1 == "mathlib"
-  match mathlib?, indexed? with
-  | some used, some (_, indexed) =>
-    if used == indexed then
-      findings := findings.push { good := true, subject := "Mathlib", detail := s!"revision {used}" }
-    else
-      findings := findings.push {
-        good := false
-        subject := "Mathlib"
-        detail := s!"the project uses revision {used}, the index was made from {indexed}"
-        advice := "premises still work where names are the same; `lean-sidecar index update` with a fresh \
-          extraction brings the index up to date"
-      }
+  match mathlib?, otherMathlib? status mathlib? with
   | some used, none =>
+    findings := findings.push { good := true, subject := "Mathlib", detail := s!"revision {used}" }
+  | _, some detail =>
     findings := findings.push {
       good := false
       subject := "Mathlib"
-      detail := s!"the project uses revision {used}, which the index does not mention"
-      advice := "an index of Mathlib finds more premises; the README shows how to build one"
+      detail := detail
+      advice := "premises still work where names are the same; `lean-sidecar index update` with a fresh \
+        extraction brings the index up to date"
     }
-  | none, _ => pure ()
+  | none, none => pure ()
   if status.provers.isEmpty then
     findings := findings.push {
       good := false

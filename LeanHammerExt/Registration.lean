@@ -6,6 +6,7 @@ Authors: The LeanHammerExt authors
 import Lean
 import LeanHammerExt.ModuleTexts
 import LeanHammerExt.Premises
+import LeanHammerExt.Project
 import LeanHammerExt.Sidecar
 
 /-!
@@ -50,6 +51,9 @@ structure Registration where
 
 /-- The registration of this process; a new one replaces it when imports or options change. -/
 initialize registrationRef : Std.Mutex (Option Registration) ← Std.Mutex.new none
+
+/-- What does not fit between project and index, as far as a registration found out and nobody was told. -/
+initialize mismatchRef : IO.Ref (Option String) ← IO.mkRef none
 
 /-- Until when (by `IO.monoMsNow`) somebody waits for a registration. -/
 initialize interestRef : IO.Ref Nat ← IO.mkRef 0
@@ -176,6 +180,17 @@ def sendMissing (settings : SidecarSettings) (stop : BaseIO Bool) (imports : Arr
     start := start + batchSize
   return .ok last
 
+/-- Asks the server who it is; one that speaks another protocol is a failure. -/
+def askStatus (settings : SidecarSettings) (stop : BaseIO Bool) :
+    BaseIO (Except SidecarError Protocol.Status) := do
+  let answer : Bridge.Answer ← Sidecar.ask settings "status" #[] registrationTimeout stop
+  match Protocol.readAnswer Protocol.Status.read answer with
+  | .error error => return .error error
+  | .ok status =>
+    match wrongProtocol? status with
+    | some error => return .error error
+    | none => return .ok status
+
 /-- How often a warm-up that takes too long is repeated; what was encoded by then is kept. -/
 def warmUpAttempts : Nat := 5
 
@@ -204,13 +219,11 @@ def directImports (env : Environment) : Array String :=
 Registers the current file's imports. `first` is set as soon as there is an environment that can be used, even if it
 lacks modules.
 -/
-def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
-    CoreM (Except SidecarError Registered) := do
+def registerImports (settings : SidecarSettings) (stop : BaseIO Bool)
+    (first : IO.Ref (Option Registered)) : CoreM (Except SidecarError Registered) := do
   let env : Environment ← getEnv
   let filter : PremiseFilter ← PremiseFilter.current
   let limit : Nat := hammer.newPremises.get (← getOptions)
-  let inServer : Bool := (← getOptions).get `Elab.inServer false
-  let stop : BaseIO Bool := nobodyWaits inServer
   let direct : Array String := directImports env
   match ← askEnvironment settings stop { imports := direct } with
   | .error error => return .error error
@@ -269,6 +282,17 @@ def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
             described := premises.size
             omitted := started.unknownModules.size - kept.size
           }
+
+/-- Checks that the sidecar fits, and registers the current file's imports. -/
+def register (settings : SidecarSettings) (first : IO.Ref (Option Registered)) :
+    CoreM (Except SidecarError Registered) := do
+  let inServer : Bool := (← getOptions).get `Elab.inServer false
+  let stop : BaseIO Bool := nobodyWaits inServer
+  match ← askStatus settings stop with
+  | .error error => return .error error
+  | .ok status =>
+    mismatchRef.set (otherMathlib? status (← projectMathlib))
+    registerImports settings stop first
 
 /-- What a registration is made for: server, imports, and what counts as a premise. -/
 def registrationKey (settings : SidecarSettings) : CoreM String := do

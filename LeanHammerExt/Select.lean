@@ -219,6 +219,17 @@ def rankedByPlace (names : Array Name) (source : PremiseSource) : Array Selected
       score := (size - index).toFloat / size.toFloat
       source := source }
 
+/-- Says once in a file that project and index do not fit. -/
+def reportMismatch : CoreM Unit := do
+  let mismatch? : Option String ← mismatchRef.get
+  match mismatch? with
+  | none => pure ()
+  | some mismatch =>
+    mismatchRef.set none
+    if hammer.notices.get (← getOptions) then
+      logInfo m!"{mismatch}; premises that have changed their names are missed.\n\
+        (`#hammer_doctor` says more, `set_option hammer.notices false` hides this.)"
+
 /--
 Selects premises for a goal. Fails only when the sidecar does not answer and `hammer.fallback` is false, or when the
 elaboration is cancelled.
@@ -230,6 +241,7 @@ def selectPremises (goal : MVarId) (wanted : SelectionRequest) : MetaM Selection
   Core.checkInterrupted
   match outcome with
   | .ok (premises, answer) =>
+    reportMismatch
     return {
       premises := premises
       failure? := none

@@ -31,6 +31,9 @@ from typing import Any
 
 SOURCES = Path(__file__).resolve().parents[1] / "LeanHammerExt"
 
+VERSION = 1
+"""`Protocol.version`."""
+
 DEPTH = 16
 """`Msgpack.Limits.depth`."""
 
@@ -505,6 +508,11 @@ def register(
         limit: `hammer.newPremises`.
         milliseconds: `registrationTimeout`.
     """
+    status = bridge.ask("status", [], milliseconds)
+    if status["protocol"] != VERSION:
+        raise PluginError(
+            "protocol", f"version {status['version']} of the sidecar speaks protocol {status['protocol']}"
+        )
     answer = bridge.ask("environment", environment_params(direct), milliseconds)
     if not answer["unknown_modules"]:
         return Registered(answer["environment"], (), 0, 0, ("direct",))

@@ -241,6 +241,7 @@ def test_the_lean_sources_read_entries_that_the_server_sends() -> None:
 def test_both_sides_have_the_same_protocol_number() -> None:
     source = (lean_model.SOURCES / "Protocol.lean").read_text(encoding="utf-8")
     assert f"def version : Nat := {wire.PROTOCOL}\n" in source
+    assert lean_model.VERSION == wire.PROTOCOL
 
 
 # A real sidecar

@@ -150,14 +150,17 @@ def served : Protocol.Status where
   encoder := "small"
   provers := #["e"]
 
-#guard (checkStatus served (some "0123")).all fun finding => finding.good
-#guard (checkStatus served none).all fun finding => finding.good
-#guard ((checkStatus served (some "4567")).filter fun finding => !finding.good).map (·.subject) == #["Mathlib"]
-#guard ((checkStatus { served with provers := #[] } none).filter fun finding => !finding.good).map (·.subject)
-  == #["external provers"]
-#guard ((checkStatus { served with isExample := true } none).filter fun finding => !finding.good).map (·.subject)
-  == #["index"]
-#guard ((checkStatus { served with protocol := 0 } none).filter fun finding => !finding.good).map (·.subject)
-  == #["server"]
+/-- What is not as it should be. -/
+def wrong (status : Protocol.Status) (mathlib? : Option String) : Array String :=
+  ((checkStatus status mathlib?).filter fun finding => !finding.good).map fun finding => finding.subject
+
+#guard wrong served (some "0123") == #[]
+#guard wrong served none == #[]
+#guard wrong { served with revisions := #[("leanprover-community/mathlib4", "0123")] } (some "0123") == #[]
+#guard wrong served (some "4567") == #["Mathlib"]
+#guard wrong { served with revisions := #[] } (some "4567") == #["Mathlib"]
+#guard wrong { served with provers := #[] } none == #["external provers"]
+#guard wrong { served with isExample := true } none == #["index"]
+#guard wrong { served with protocol := 0 } none == #["server"]
 
 end LeanHammerExtTest.MessagesTest
