@@ -3,8 +3,8 @@
 In: a lower-case word. Out: a key under which `continuous` and `continuity`, `subspaces` and `subspace` meet. The keys
 serve for comparing a question with names and texts and are never shown.
 
-The rules are those of M. F. Porter, "An algorithm for suffix stripping" (Program 14(3), 1980), after a few plurals that
-mathematics took from Latin and Greek.
+The rules are those of M. F. Porter, "An algorithm for suffix stripping" (Program 14(3), 1980), after a few nouns that
+they do not see through.
 """
 
 from __future__ import annotations
@@ -20,20 +20,25 @@ over some such that the their then there these this to under we what when where 
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 """Words that say nothing about what a question is about."""
 
-_PLURALS: Final = {
+_IRREGULAR: Final = {
+    "addition": "add",
     "axes": "axis",
     "bases": "basis",
+    "division": "divide",
+    "extrema": "extremum",
     "indices": "index",
+    "infima": "infimum",
     "lemmata": "lemma",
     "matrices": "matrix",
     "maxima": "maximum",
     "minima": "minimum",
-    "suprema": "supremum",
-    "infima": "infimum",
-    "extrema": "extremum",
+    "multiplication": "multiply",
     "simplices": "simplex",
+    "subtraction": "subtract",
+    "suprema": "supremum",
     "vertices": "vertex",
 }
+"""Nouns whose kinship with a verb or a singular the rules do not see."""
 
 _Rules = tuple[tuple[str, str], ...]
 
@@ -77,7 +82,7 @@ _STEP_4: Final[tuple[str, ...]] = (
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
     """The key of a word. Words of one or two letters, and words with letters outside a–z, are their own key."""
-    word = _PLURALS.get(word, word)
+    word = _IRREGULAR.get(word, word)
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
     word = _inflection(word)

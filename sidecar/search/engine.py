@@ -1,0 +1,234 @@
+"""The search engine: one question in, declarations out, each with the reasons for it.
+
+In: a query in any language (words, LaTeX, a name, Lean text) and filters. Out: at most k declarations, best first.
+
+What the query names comes first: the exact name, then names that end in it as whole components, then both of these in
+another spelling. Plain words have no spelling (`filter` may mean `Filter` and `List.filter`), so for them all but the
+exact name stand together, the most used first. Everything else is ranked by fusing three rankings by reciprocal rank:
+`name` (labels that agree with the words of the query), `words` (BM25) and `meaning` (vectors); the fused score is
+multiplied by what is known beforehand (`priors.py`). A query that was rewritten adds the same three rankings for the
+rewritten text. A deprecated declaration never stands before what replaces it, unless the query is its exact name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sidecar.corpus.records import Declaration
+from sidecar.encoder.base import FloatMatrix
+from sidecar.errors import SidecarError
+from sidecar.fusion import fuse
+from sidecar.index.index import Index
+from sidecar.search.filters import Filters, kind_numbers
+from sidecar.search.links import DocumentationLinks
+from sidecar.search.names import Named, find_named, written_as_name
+from sidecar.search.order import Chosen, Ordering
+from sidecar.search.priors import Priors
+from sidecar.search.rankings import Question, Rankings
+from sidecar.search.reasons import deprecated_reason, meta_reason, ranking_reason
+from sidecar.search.request import Reason, SearchAnswer, SearchRequest, SearchResult, SearchWarning
+from sidecar.search.rewriter import Rewriter, rewrite_query
+from sidecar.search.weights import DEPTH, RANK_CONSTANT, RankingName, weights_for
+from sidecar.select.clock import Clock
+from sidecar.select.embeddings import Batcher
+from sidecar.text.clean import one_line
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Search:
+    """One request on its way to an answer.
+
+    Attributes:
+        request: What was asked.
+        query: The query on one line.
+        mask: Rows that may be found.
+        targets: Those of them that can be found otherwise than by exact name.
+        warnings: What to say about the request.
+        questions: The query, and what a rewriter made of it.
+        named: What the query names.
+    """
+
+    request: SearchRequest
+    query: str
+    mask: BoolArray
+    targets: BoolArray
+    warnings: tuple[SearchWarning, ...]
+    questions: tuple[Question, ...]
+    named: Named
+
+    @property
+    def depth(self) -> int:
+        """How many rows of each ranking take part."""
+        return max(DEPTH, self.request.k)
+
+
+class SearchEngine:
+    """Answers searches from one index. Safe to use from several event loops.
+
+    Args:
+        index: The open index.
+        batcher: Encodes queries; its encoder must be the one that made the index's vectors for search.
+        rewriter: Asked for a second text to search for; None for none.
+        links: Where documentation is published.
+
+    Raises:
+        SidecarError: `conflict` when the encoder is not the index's.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        batcher: Batcher,
+        rewriter: Rewriter | None = None,
+        *,
+        links: DocumentationLinks | None = None,
+    ) -> None:
+        index.require_encoder(batcher.encoder, "search")
+        self._index = index
+        self._batcher = batcher
+        self._rewriter = rewriter
+        self._links = links or DocumentationLinks()
+        self._weights = weights_for(index.vectors("search").encoder)
+        self._filters = Filters(index)
+        self._priors = Priors(index)
+        self._rankings = Rankings(index, self._priors)
+        self._ordering = Ordering(index, self._priors)
+
+    async def search(self, request: SearchRequest) -> SearchAnswer:
+        """Answer a request.
+
+        Raises:
+            SidecarError: `bad_request` for a query without a visible character (field `query`), a k below 1 (`k`) or a
+                kind that does not exist (`kinds[i]`); `conflict` when the index was closed; what encoding raises
+                (`overloaded`).
+        """
+        query = one_line(request.query)
+        if not query:
+            raise SidecarError(
+                "bad_request", "holds nothing to search for", field="query", hint="send words, a name or a statement"
+            )
+        if request.k < 1:
+            raise SidecarError("bad_request", f"k is {request.k}", field="k", hint="ask for at least one result")
+        kind_numbers(request.kinds)
+        clock = Clock()
+        with self._index.in_use():
+            rewritten: str | None = None
+            warnings: tuple[SearchWarning, ...] = ()
+            if self._rewriter is not None and request.rewrite:
+                with clock.stage("rewrite"):
+                    rewritten, warnings = await rewrite_query(self._rewriter, query)
+            with clock.stage("normalise"):
+                search = await asyncio.to_thread(self._begin, request, query, rewritten, warnings)
+            encoding = asyncio.create_task(self._encode(search.questions, clock))
+            try:
+                await asyncio.to_thread(self._rank_by_words, search, clock)
+                vectors = await encoding
+            finally:
+                encoding.cancel()
+            results = await asyncio.to_thread(self._finish, search, vectors, clock)
+        return SearchAnswer(
+            results=tuple(results),
+            rewritten=rewritten,
+            warnings=search.warnings,
+            revision=self._index.revision,
+            timings=clock.finish(),
+        )
+
+    def _begin(
+        self, request: SearchRequest, query: str, rewritten: str | None, warnings: tuple[SearchWarning, ...]
+    ) -> _Search:
+        mask, more = self._filters.mask(request)
+        questions = [self._rankings.question(query, rewritten=False)]
+        if rewritten is not None:
+            questions.append(self._rankings.question(rewritten, rewritten=True))
+        named = find_named(self._index, self._priors, query, mask)
+        warnings += more
+        if not any(question.words for question in questions) and named == Named():
+            warnings += (SearchWarning("no_words", f"{query[:80]!r} holds no word, name or symbol to search for"),)
+        return _Search(request, query, mask, mask & self._index.target, warnings, tuple(questions), named)
+
+    async def _encode(self, questions: Sequence[Question], clock: Clock) -> FloatMatrix:
+        with clock.stage("encode"):
+            return await self._batcher.encode([question.spelled for question in questions], "question")
+
+    def _rank_by_words(self, search: _Search, clock: Clock) -> None:
+        with clock.stage("names"):
+            for question in search.questions:
+                self._rankings.by_name(question, search.targets, search.depth)
+        with clock.stage("words"):
+            for question in search.questions:
+                self._rankings.by_words(question, search.targets, search.depth)
+
+    def _finish(self, search: _Search, vectors: FloatMatrix, clock: Clock) -> list[SearchResult]:
+        with clock.stage("meaning"):
+            self._rankings.by_meaning(search.questions, vectors, search.targets, search.depth)
+        with clock.stage("fuse"):
+            sources: dict[str, tuple[RankingName, Question]] = {
+                f"{name} of question {place}": (name, question)
+                for place, question in enumerate(search.questions)
+                for name in question.rankings
+            }
+            fused = fuse(
+                {key: question.rankings[name] for key, (name, question) in sources.items()},
+                {key: self._weights[name] for key, (name, _) in sources.items()},
+                search.depth * len(sources),
+                RANK_CONSTANT,
+            )
+            chosen = self._ordering.choose(
+                search.named,
+                by_spelling=written_as_name(search.query),
+                fused=fused,
+                mask=search.mask,
+                k=search.request.k,
+            )
+        with clock.stage("results"):
+            ranks = {item.item: item.ranks for item in fused}
+            declarations = self._index.declarations([each.row for each in chosen])
+            return [
+                self._result(each, declaration, self._reasons(each.row, declaration, ranks.get(each.row, {}), sources))
+                for each, declaration in zip(chosen, declarations, strict=True)
+            ]
+
+    def _reasons(
+        self,
+        row: int,
+        declaration: Declaration,
+        ranks: Mapping[str, int],
+        sources: Mapping[str, tuple[RankingName, Question]],
+    ) -> Iterator[Reason]:
+        """What the rankings say about a row, the weightiest first."""
+
+        def share(key: str) -> float:
+            return self._weights[sources[key][0]] / (RANK_CONSTANT + ranks[key])
+
+        for key in sorted(ranks, key=share, reverse=True):
+            name, question = sources[key]
+            yield ranking_reason(self._index.labels, name, ranks[key], question, row, declaration)
+
+    def _result(self, chosen: Chosen, declaration: Declaration, reasons: Iterator[Reason]) -> SearchResult:
+        why = [*chosen.reasons, *reasons]
+        deprecated: str | Literal[False] | None = False
+        if self._index.deprecated[chosen.row]:
+            deprecated = self._index.replacement(chosen.row)
+            why.append(deprecated_reason(deprecated))
+        if self._priors.meta[chosen.row] and not chosen.named:
+            why.append(meta_reason())
+        return SearchResult(
+            name=declaration.name,
+            kind=declaration.kind,
+            module=declaration.module,
+            signature=declaration.shown,
+            docstring=declaration.docstring,
+            link=self._links.link(declaration.name, declaration.module),
+            score=round(chosen.score, 6),
+            why=tuple(why),
+            deprecated=deprecated,
+        )

@@ -1,0 +1,88 @@
+"""What is known about a declaration before any query.
+
+In: an index. Out: `Priors`: how much each row is used and whether it is of the meta level, the factor that this puts on
+its score, and the order among rows that a query fits equally well. This is the one place that says what is preferred:
+
+1. Mathematics before meta-programming: what a library or module for writing tactics declares, what lies in such a
+   library's namespace, and whatever speaks of the constants of Lean's meta level ranks lower, unless the query spells
+   its name.
+2. What many statements use before what few use; among equals what belongs to something that many use (`Nat.add_comm`
+   before `Dyadic.add_comm`).
+3. The shorter name before the longer one.
+4. What is current before what is deprecated, and what stands for itself before fields and constructors.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sidecar.corpus.policy import META_LIBRARIES, TACTIC_MODULES
+from sidecar.corpus.records import KINDS
+from sidecar.index.index import Index
+
+FloatArray = npt.NDArray[np.float32]
+BoolArray = npt.NDArray[np.bool_]
+RowArray = npt.NDArray[np.int64]
+
+USE_EXPONENT: Final = 0.3
+"""A score is multiplied by (1 + number of statements that use the declaration) to this power."""
+
+META_FACTOR: Final = 0.15
+DEPRECATED_FACTOR: Final = 0.4
+MEMBER_FACTOR: Final = 0.4
+"""Factors on the score of the meta level, of what is deprecated, and of fields, constructors and parent projections."""
+
+_MEMBERS: Final = ("ctor", "field", "parent_proj")
+_META_ROOTS: Final = tuple(f"{library}." for library in META_LIBRARIES)
+_META_MODULES: Final = (*META_LIBRARIES, *TACTIC_MODULES)
+
+
+class Priors:
+    """Knows what is preferred among the rows of an index. Immutable.
+
+    Args:
+        index: The open index.
+
+    Attributes:
+        uses: float32, shape (rows,): in how many statements of the index each declaration occurs.
+        meta: bool, shape (rows,): whether it is of the meta level.
+        factors: float32, shape (rows,): what a score is multiplied by.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        constants = index.constants
+        names = constants.names(range(len(constants)))
+        self._frequencies = np.diff(constants.rows_of.offsets)
+        self.uses: FloatArray = np.zeros(index.size, dtype=np.float32)
+        rows = index.rows(names)
+        self.uses[rows[rows >= 0]] = self._frequencies[rows >= 0]
+        of_modules = np.array([_within(name) for name in index.graph.names], dtype=np.bool_)
+        self.meta: BoolArray = of_modules[index.module_of]
+        for number, name in enumerate(names):
+            if name.startswith("Lean."):
+                self.meta[constants.rows_of[number]] = True
+        self.meta |= np.array([name.startswith(_META_ROOTS) for name in index.names(range(index.size))], dtype=np.bool_)
+        factors = (1 + self.uses) ** np.float32(USE_EXPONENT)
+        factors[self.meta] *= META_FACTOR
+        factors[index.deprecated] *= DEPRECATED_FACTOR
+        factors[np.isin(index.kinds, [KINDS.index(kind) for kind in _MEMBERS])] *= MEMBER_FACTOR
+        self.factors: FloatArray = factors
+
+    def order(self, rows: RowArray) -> RowArray:
+        """Places of some rows in the order of preference, for rows that a query fits equally well."""
+        names = self._index.names(rows)
+        lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
+        around = np.fromiter((self._uses_of(name.rpartition(".")[0]) for name in names), np.int64, count=len(names))
+        return np.lexsort((rows, lengths, -around, -self.uses[rows], self._index.deprecated[rows], self.meta[rows]))
+
+    def _uses_of(self, name: str) -> int:
+        number = self._index.constants.number(name) if name else None
+        return 0 if number is None else int(self._frequencies[number])
+
+
+def _within(module: str) -> bool:
+    return any(module == root or module.startswith(root + ".") for root in _META_MODULES)
