@@ -20,11 +20,11 @@ set_option hammer.timeout 60
 set_option hammer.sidecar.timeout 120
 set_option hammer.fallback false
 
-axiom Good : Nat → Prop
+axiom Likes : Nat → Nat → Prop
 
-axiom good_zero : Good 0
+axiom likes_back (a b : Nat) : Likes a b → Likes b a
 
-axiom good_step (n : Nat) : Good n → Good (n + 1)
+axiom likes_through (a b c : Nat) : Likes a b → Likes b c → Likes a c
 
 -- External provers alone.
 #guard_msgs (drop info) in
@@ -50,12 +50,12 @@ example (p q r : Nat → Prop) (h : ∀ n, p n → q n) (k : ∀ n, q n → r n)
   hammer (mode := "aesop+auto") (premises := 0)
 
 #guard_msgs (drop info) in
-example (n : Nat) (h : Good n) : Good (n + 2) := by
-  hammer (mode := "full") [good_step]
+example (a b c : Nat) (h : Likes b a) (k : Likes b c) : Likes a c := by
+  hammer (mode := "full") [likes_back, likes_through]
 
 #guard_msgs (drop info) in
-example (n : Nat) (h : Good n) : Good (n + 2) := by
-  hammer (mode := "union") [good_step]
+example (a b c : Nat) (h : Likes b a) (k : Likes b c) : Likes a c := by
+  hammer (mode := "union") [likes_back, likes_through]
 
 -- Premises come from the sidecar.
 #guard_msgs (drop info) in

