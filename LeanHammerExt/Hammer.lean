@@ -103,7 +103,7 @@ def selectFacts (config : HammerConfig) (given : Array Fact) (deadline : Nat) : 
 /-! ## The search -/
 
 /-- What came of the search. -/
-structure SearchResult where
+structure HammerResult where
   /-- The proof. -/
   proof? : Option FoundProof
   /-- What each engine did. -/
@@ -125,7 +125,7 @@ def shortPass (deadline : Nat) : TacticM (Option FoundProof) := do
   | _ => return none
 
 /-- Looks for a proof of the main goal, which stays as it is. -/
-def findProof (config : HammerConfig) (terms : Array Term) (deadline : Nat) : TacticM SearchResult := do
+def findProof (config : HammerConfig) (terms : Array Term) (deadline : Nat) : TacticM HammerResult := do
   let (engines, _) ← chooseEngines config
   let start : Nat ← IO.monoMsNow
   let usesShort : Bool := engines.contains .exact
@@ -166,7 +166,7 @@ def suggestScript (ref span : Syntax) (script : Script) : TacticM Unit := do
     Aesop.addTryThisTacticSeqSuggestion ref sequence (some span)
 
 /-- What `hammer?` says. -/
-def explanation (result : SearchResult) (proof : FinalProof) (searched total : Nat) : String :=
+def explanation (result : HammerResult) (proof : FinalProof) (searched total : Nat) : String :=
   let lines : List String := [
     s!"premises: {result.note}",
     "engines:",
@@ -214,7 +214,7 @@ def runHammer (ref span : Syntax) (explain : Bool) (config : HammerConfig) (term
     let start : Nat ← IO.monoMsNow
     let budget : Nat := if config.timeout == 0 then endless else 1000 * config.timeout
     let goal : MVarId ← getMainGoal
-    let result : SearchResult ← findProof config terms (start + budget)
+    let result : HammerResult ← findProof config terms (start + budget)
     let searched : Nat := (← IO.monoMsNow) - start
     match result.proof? with
     | none =>
