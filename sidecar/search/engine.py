@@ -137,7 +137,7 @@ class SearchEngine:
         return SearchAnswer(
             results=tuple(results),
             rewritten=rewritten,
-            warnings=search.warnings,
+            warnings=search.warnings if results else (*search.warnings, _nothing(search)),
             revision=self._index.revision,
             timings=clock.finish(),
         )
@@ -151,8 +151,6 @@ class SearchEngine:
             questions.append(self._rankings.question(rewritten, rewritten=True))
         named = find_named(self._index, self._priors, query, mask)
         warnings += more
-        if not any(question.words for question in questions) and named == Named():
-            warnings += (SearchWarning("no_words", f"{query[:80]!r} holds no word, name or symbol to search for"),)
         return _Search(request, query, mask, mask & self._index.target, warnings, tuple(questions), named)
 
     async def _encode(self, questions: Sequence[Question], clock: Clock) -> FloatMatrix:
@@ -232,3 +230,10 @@ class SearchEngine:
             why=tuple(why),
             deprecated=deprecated,
         )
+
+
+def _nothing(search: _Search) -> SearchWarning:
+    """Why there is no result."""
+    if not search.targets.any():
+        return SearchWarning("nothing_visible", "no declaration passes the filters")
+    return SearchWarning("nothing_found", f"no declaration holds a word, name or symbol of {search.query[:80]!r}")

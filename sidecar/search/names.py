@@ -32,9 +32,13 @@ MOST_NAMED: Final = 4_096
 _BEFORE: Final = re.compile(r"(?:#(?:check|print)\s+)?[@`\"]*(?:_root_\.)?")
 _AFTER: Final = re.compile(r"[`\".,;:]+$")
 _KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
+_NAME: Final = r"(?:«[^«»]*»|[^\s«:(\[{⦃])+"
+# Prose begins with such words too (`class group`, `field of fractions`): only what goes on like a statement is one.
 _DECLARED: Final = re.compile(
-    rf"(?:@\[[^\]]*\]\s*)?(?:(?:private|protected|noncomputable)\s+)*(?:{_KINDS})\s+((?:«[^»]*»|[^\s«:(\[{{⦃])+)"
+    rf"(?:@\[[^\]]*\]\s*)?(?:(?:private|protected|noncomputable)\s+)*(?:{_KINDS})\s+({_NAME})"
+    r"(?:\.\{[^{}]*\})?(?=\s*[(\[{⦃].*\s:\s|\s*:\s)"
 )
+_QUOTED: Final = re.compile("«[^«»]*»")
 _NAME_MARKS: Final = re.compile(r"[._«»'!?\d₀-₉]|(?<=[^\W\d_])(?=[A-Z])")
 _HYPHENS: Final = re.compile("[-\u2010-\u2015]")
 
@@ -106,4 +110,4 @@ def written_as_name(query: str) -> bool:
     Of plain words (`filter`, `Prime ideal`) nobody means the case, so no spelling of them is better than another.
     """
     spelled = spelled_name(query)
-    return bool(spelled) and " " not in spelled and _NAME_MARKS.search(spelled) is not None
+    return " " not in _QUOTED.sub("", spelled) and _NAME_MARKS.search(spelled) is not None

@@ -98,7 +98,8 @@ class SearchWarning:
     """Something that the caller should know about an answer that is nevertheless complete.
 
     Attributes:
-        code: Stable, for programs (`rewriter_failed`, `unknown_imports`, `no_such_module`, `no_words`).
+        code: Stable, for programs: `unknown_imports`, `no_such_module`, `nothing_visible`, `nothing_found`,
+            `rewriter_slow`, `rewriter_failed`, `rewriter_note`.
         message: For people.
     """
 

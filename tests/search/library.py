@@ -28,21 +28,21 @@ def row(
     docstring: str = "",
     constants: Sequence[str] = (),
     attributes: Sequence[str] = (),
-    display: str | None = None,
+    parent: str | None = None,
 ) -> dict[str, Any]:
     return {
         "row": "declaration",
         "name": name,
         "kind": kind,
         "signature": f"{kind} {name} {statement}",
-        "display": f"{kind} {name} {display or statement}",
+        "display": f"{kind} {name} {statement}",
         "docstring": docstring,
         "constants": list(constants),
         "conclusion_count": min(1, len(constants)),
         "attributes": list(attributes),
         "line": 3,
         "end_line": 4,
-        "parent": None,
+        "parent": parent,
         "has_equations": kind in ("def", "abbrev"),
     }
 
@@ -59,6 +59,7 @@ def modules() -> dict[str, list[dict[str, Any]]]:
     return {
         "Mathlib.Algebra.Defs": [
             row("Group", "(G : Type u) : Type u", "class", "A group is a monoid with an inverse."),
+            row("Group.mk", "(inv : G → G) : Group G", "ctor", constants=("Group",), parent="Group"),
             row("Units.group", "(α : Type u) [Monoid α] : Group (Units α)", "instance", constants=("Group",)),
             row("Pi.group", "(f : I → Type u) [∀ i, Group (f i)] : Group (∀ i, f i)", "instance", constants=("Group",)),
             row("add_comm", "[AddCommMagma G] (a b : G) : a + b = b + a", constants=("Eq", "HAdd.hAdd")),
