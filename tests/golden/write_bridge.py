@@ -202,7 +202,6 @@ def answers() -> list[tuple[str, str, object]]:
                     "constants": 200000,
                     "words": 90000,
                     "hidden": 1000,
-                    "repeated": 0,
                     "revisions": {"mathlib": "0123456789abcdef0123456789abcdef01234567"},
                 },
                 "encoder": {

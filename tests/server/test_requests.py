@@ -414,8 +414,6 @@ def test_what_is_asked_is_not_in_the_log(server: Server, client: Client) -> None
         "%2F",
         "%zz",
         "{}",
-        "",
-        "\u200b",
         "inv₀",
         "𝒰S",
         "map₂'",
@@ -435,6 +433,14 @@ def test_what_is_asked_is_not_in_the_log(server: Server, client: Client) -> None
 def test_any_text_is_a_query_and_a_goal(client: Client, query: str) -> None:
     assert isinstance(client.search(query)["results"], list)
     assert isinstance(client.premises(query, 5)["premises"], list)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b\ufeff"])
+def test_a_text_without_a_visible_character(client: Client, text: str) -> None:
+    error = code_of(lambda: client.search(text))
+    assert (error.code, error.field) == ("bad_request", "query")
+    answer = client.premises(text, 5)
+    assert [warning["code"] for warning in answer["warnings"]] == ["empty_goal"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 19, 20, 64])
