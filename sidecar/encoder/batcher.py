@@ -29,12 +29,12 @@ SLICE_SECONDS = 0.05
 FIRST_SLICE_TOKENS = 1_024
 """Size of a slice before the encoder's speed is known."""
 
-SMALLEST_SLICE_TOKENS = 256
+SMALLEST_SLICE_TOKENS = 512
 
 INTERACTIVE_STREAK = 8
 """After this many interactive slices in a row one bulk slice runs, so that bulk work never stands still."""
 
-CHARACTERS_PER_TOKEN = 3
+CHARACTERS_PER_TOKEN = 4
 """Estimate for canonical texts; it sizes slices only, the encoder itself counts exactly."""
 
 
