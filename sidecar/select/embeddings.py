@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -34,7 +34,6 @@ from sidecar.text.declaration import premise_text
 
 if TYPE_CHECKING:
     import sqlite3
-    from concurrent.futures import Executor
 
     from sidecar.encoder.base import Encoder
 
@@ -90,7 +89,10 @@ class PremiseFeatures:
 
 
 class _Entry(NamedTuple):
-    """What is known of one text, as the file holds it: bytes of its float16 vector and of its uint64 constants."""
+    """What is known of one text, as the file holds it: bytes of its float16 vector and of its uint64 constants.
+
+    Without a vector (no bytes) an entry is kept in memory only.
+    """
 
     vector: bytes
     codes: bytes
@@ -99,7 +101,7 @@ class _Entry(NamedTuple):
 
 
 class PremiseEmbeddings:
-    """The cache. Safe to use from several threads and event loops.
+    """The cache. Belongs to one event loop.
 
     Args:
         folder: Where the file lies or is made; several processes may share it.
@@ -120,6 +122,7 @@ class PremiseEmbeddings:
         self._byte_limit = byte_limit
         self._file = CacheFile(folder / FILE, _SCHEMA, _VERSION)
         self._salt = blake2b(fingerprint.encode()).digest()
+        self._turn = asyncio.Lock()
         self._lock = threading.Lock()
         self._memory: OrderedDict[bytes, _Entry] = OrderedDict()
         self._memory_premises = memory_premises
@@ -130,7 +133,6 @@ class PremiseEmbeddings:
         self,
         premises: Sequence[LocalPremise],
         batcher: Batcher,
-        executor: Executor | None = None,
         *,
         vectors: bool = True,
     ) -> PremiseFeatures:
@@ -139,53 +141,62 @@ class PremiseEmbeddings:
         Args:
             premises: The premises; only their texts and constants count.
             batcher: Encodes what is not known yet, as bulk work.
-            executor: Where look-ups and text rules run; the event loop's default if None.
             vectors: False when only constants are needed: then nothing is encoded.
 
         Raises:
             SidecarError: `overloaded` and others that encoding raises. What was encoded until then is kept.
         """
-        loop = asyncio.get_running_loop()
-        dimension = batcher.encoder.dimension
-        keys, known = await loop.run_in_executor(executor, self._look_up, premises, dimension)
+        dimension = batcher.encoder.dimension if vectors else None
+        keys, known = await asyncio.to_thread(self._look_up, premises, dimension)
         missing = list({key: place for place, key in enumerate(keys) if key not in known}.values())
         # Texts of like length fill a batch of the encoder without waste.
         missing.sort(key=lambda place: len(premises[place].text))
         for start in range(0, len(missing), CHUNK):
-            places = missing[start : start + CHUNK]
-            chunk = [premises[place] for place in places]
-            texts, constants, cut = await loop.run_in_executor(executor, _prepare, chunk, batcher.encoder)
-            matrix = await batcher.encode(texts, "declaration", bulk=True) if vectors else None
-            made = dict(zip((keys[place] for place in places), _entries(matrix, constants, cut), strict=True))
-            known.update(made)
-            if vectors:
-                await loop.run_in_executor(executor, self._store, made)
-        return await loop.run_in_executor(
-            executor, _features, [known[key] for key in keys], dimension if vectors else None
-        )
+            chunk = {keys[place]: premises[place] for place in missing[start : start + CHUNK]}
+            # In turn with other requests, chunk by chunk: what two of them miss is encoded once.
+            async with self._turn:
+                known.update(self._remembered(chunk, dimension))
+                rest = {key: premise for key, premise in chunk.items() if key not in known}
+                if not rest:
+                    continue
+                texts, constants, cut = await asyncio.to_thread(_prepare, list(rest.values()), batcher.encoder)
+                matrix = await batcher.encode(texts, "declaration", bulk=True) if vectors else None
+                made = dict(zip(rest, _entries(matrix, constants, cut), strict=True))
+                known.update(made)
+                self._remember(made)
+                if vectors:
+                    await asyncio.to_thread(self._write, made)
+        return await asyncio.to_thread(_features, [known[key] for key in keys], dimension)
 
     def close(self) -> None:
         """Write down what was used, and close the file."""
         self._write({})
         self._file.close()
 
-    def _look_up(self, premises: Sequence[LocalPremise], dimension: int) -> tuple[list[bytes], dict[bytes, _Entry]]:
-        """The key of each premise, and what is known of them in memory or in the file."""
+    def _look_up(
+        self, premises: Sequence[LocalPremise], dimension: int | None
+    ) -> tuple[list[bytes], dict[bytes, _Entry]]:
+        """The key of each premise, and what is known of them in memory or in the file; see `_remembered`."""
         keys = [self._key(premise) for premise in premises]
-        known: dict[bytes, _Entry] = {}
-        with self._lock:
-            for key in keys:
-                entry = self._memory.get(key)
-                if entry is not None:
-                    self._memory.move_to_end(key)
-                    known[key] = entry
-            self._touched.update(known)
+        known = self._remembered(keys, dimension)
         absent = list({key for key in keys if key not in known})
         if absent:
             read = self._file.run(lambda connection: _read(connection, absent, dimension))
             self._remember(read)
             known.update(read)
         return keys, known
+
+    def _remembered(self, keys: Iterable[bytes], dimension: int | None) -> dict[bytes, _Entry]:
+        """What is known in memory, with vectors of that dimension, or with or without vectors where it is None."""
+        known: dict[bytes, _Entry] = {}
+        with self._lock:
+            for key in keys:
+                entry = self._memory.get(key)
+                if entry is not None and (dimension is None or len(entry.vector) == 2 * dimension):
+                    self._memory.move_to_end(key)
+                    known[key] = entry
+            self._touched.update(known)
+        return known
 
     def _key(self, premise: LocalPremise) -> bytes:
         digest = blake2b(premise.text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._salt)
@@ -200,10 +211,6 @@ class PremiseEmbeddings:
             self._touched.update(entries)
             while len(self._memory) > self._memory_premises:
                 self._memory.popitem(last=False)
-
-    def _store(self, made: Mapping[bytes, _Entry]) -> None:
-        self._remember(made)
-        self._write(made)
 
     def _write(self, made: Mapping[bytes, _Entry]) -> None:
         """Add entries to the file, note what was used, and drop what was not used for longest beyond the limit."""
@@ -237,7 +244,7 @@ class PremiseEmbeddings:
         )
 
 
-def _read(connection: sqlite3.Connection, keys: Sequence[bytes], dimension: int) -> dict[bytes, _Entry]:
+def _read(connection: sqlite3.Connection, keys: Sequence[bytes], dimension: int | None) -> dict[bytes, _Entry]:
     found: dict[bytes, _Entry] = {}
     for start in range(0, len(keys), _KEYS_PER_QUERY):
         part = keys[start : start + _KEYS_PER_QUERY]
@@ -246,7 +253,8 @@ def _read(connection: sqlite3.Connection, keys: Sequence[bytes], dimension: int)
         for key, *values in connection.execute(query, part):
             entry = _Entry(*values)
             # Another process may have written what we would not: what does not fit is made again.
-            if len(entry.vector) == 2 * dimension and len(entry.codes) % 8 == 0:
+            fits = dimension is None or len(entry.vector) == 2 * dimension
+            if fits and len(entry.codes) % 8 == 0:
                 found[key] = entry
     return found
 

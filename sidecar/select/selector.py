@@ -74,7 +74,7 @@ class _Question:
 
 
 class PremiseSelector:
-    """Selects premises from one index. Safe to use from several event loops.
+    """Selects premises from one index. Belongs to one event loop.
 
     Args:
         index: The index.

@@ -44,6 +44,9 @@ MISSED_IN_GOAL: Final = (0.80, 0.96)
 MISSED_IN_PREMISE: Final = (0.80, 0.64)
 """Weight of a constant of the premise (conclusion, binder) that is not relevant."""
 
+MOST_CONSTANTS: Final = 512
+"""Constants of a goal that count: the target's, then those of the last hypotheses. Bounds the time of a huge goal."""
+
 ROUNDS: Final = 1
 """How often relevance spreads."""
 
@@ -186,7 +189,7 @@ class SymbolicRanking:
                 constant of the index may mean several others, among which its weight is divided.
         """
         found: dict[int, tuple[int, float, int]] = {}
-        for place, name in enumerate(constants.names):
+        for place, name in enumerate(constants.names[:MOST_CONSTANTS]):
             part = int(place >= constants.leading)
             number = self._table.number(name)
             if number is None:

@@ -114,7 +114,7 @@ async def test_constants_alone_need_no_encoder(tmp_path: Path, counting: Countin
     cache = open_cache(tmp_path, counting.encoder)
     features = await cache.features(made_up(3), counting, vectors=False)
     assert counting.texts == 0 and features.vectors is None
-    assert len(features.statements) == 3
+    assert len(features.statements) == len((await cache.features(made_up(3), counting, vectors=False)).statements) == 3
     assert (await cache.features(made_up(3), counting)).vectors is not None
     assert counting.texts == 3
     cache.close()
@@ -237,3 +237,13 @@ async def test_two_processes_may_share_the_file(tmp_path: Path, counting: Counti
     assert counting.texts == 600
     one.close()
     two.close()
+
+
+async def test_what_two_requests_miss_at_once_is_encoded_once(tmp_path: Path, counting: Counting) -> None:
+    cache = open_cache(tmp_path, counting.encoder)
+    premises = made_up(CHUNK * 3)
+    first, second = await asyncio.gather(cache.features(premises, counting), cache.features(premises, counting))
+    assert counting.texts == len(premises)
+    assert first.vectors is not None and second.vectors is not None
+    assert np.array_equal(first.vectors, second.vectors)
+    cache.close()
