@@ -11,6 +11,7 @@ import json
 from functools import lru_cache
 from typing import Final
 
+from sidecar.text.abbreviations import WRITTEN_OUT
 from sidecar.text.declaration import premise_text
 from sidecar.text.goal import goal_text, identifiers
 from sidecar.text.names import loose_name, name_words
@@ -43,6 +44,7 @@ def text_fingerprint() -> str:
     """Hash of the text rules, 16 hexadecimal digits; equal hashes mean equal canonical texts."""
     content = {
         "readings": READINGS,
+        "abbreviations": WRITTEN_OUT,
         "constants": SPELLED_CONSTANTS,
         "atoms": SPELLED_ATOMS,
         "letters": LETTERS,

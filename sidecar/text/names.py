@@ -10,6 +10,7 @@ import re
 import unicodedata
 from typing import Final
 
+from sidecar.text.abbreviations import WRITTEN_OUT
 from sidecar.text.clean import clean
 from sidecar.text.symbols import CONSTANTS_OF, LETTERS, SPELLED_ATOMS, SPELLED_CONSTANTS
 
@@ -41,13 +42,10 @@ def name_words(name: str) -> list[str]:
     """Lower-case words of a name, in order.
 
     Operator classes are spelled as their operation (`HAdd.hAdd` → add), a component that only repeats the one before it
-    is said once (`Norm.norm` → norm), letters outside ASCII are spelled (`α` → alpha, `inv₀` → inv 0), symbols inside
-    « » are spelled like symbols in statements, and primes are dropped.
+    is said once (`Norm.norm` → norm), letters outside ASCII are spelled (`α` → alpha, `inv₀` → inverse 0), symbols
+    inside « » are spelled like symbols in statements, abbreviations are written out, and primes are dropped.
     """
-    spelled = SPELLED_CONSTANTS.get(name)
-    if spelled is not None:
-        return spelled.split()
-    return _words_of(components(name))
+    return _words_of(name, components(name))
 
 
 def constant_words(name: str) -> list[str]:
@@ -55,20 +53,23 @@ def constant_words(name: str) -> list[str]:
 
     The namespaces further out say less than they cost: leaving them off raised recall on real goals.
     """
+    return _words_of(name, components(name)[-2:])
+
+
+def _words_of(name: str, parts: tuple[str, ...]) -> list[str]:
     spelled = SPELLED_CONSTANTS.get(name)
-    return _words_of(components(name)[-2:]) if spelled is None else spelled.split()
-
-
-def _words_of(parts: tuple[str, ...]) -> list[str]:
-    words: list[str] = []
-    previous: list[str] = []
-    for part in parts:
-        spelled = part if part.isascii() else plain_letters(part.translate(_IN_NAMES))
-        found = [word.lower() for word in _WORD.findall(spelled)]
-        if found != previous:
-            words += found
-        previous = found
-    return words
+    if spelled is not None:
+        found = spelled.split()
+    else:
+        found = []
+        previous: list[str] = []
+        for part in parts:
+            plain = part if part.isascii() else plain_letters(part.translate(_IN_NAMES))
+            words = [word.lower() for word in _WORD.findall(plain)]
+            if words != previous:
+                found += words
+            previous = words
+    return [written for word in found for written in WRITTEN_OUT.get(word, (word,))]
 
 
 def loose_name(name: str) -> str:
