@@ -10,9 +10,9 @@ import LeanHammerExt.Sidecar
 /-!
 # Tactics in the background
 
-In: an action on the main goal. Out: a task that runs it on a copy of the goal, in a thread of its own. Whatever it changes is
-lost with the thread, its messages included; only its value comes back. So what comes back should be text, which can be run
-again where it counts.
+In: an action on the main goal. Out: a task that runs it on a copy of the goal, in a thread of its own. Whatever it
+changes is lost with the thread, its messages included; only its value comes back. So what comes back should be
+text, which can be run again where it counts.
 -/
 
 namespace LeanHammerExt
@@ -20,8 +20,8 @@ namespace LeanHammerExt
 open Lean Meta Elab Tactic
 
 /--
-Starts an action on a copy of the main goal. It ends when `token` is set, as soon as it looks for that; the caller has to set
-the token when it no longer waits.
+Starts an action on a copy of the main goal. It ends when `token` is set, as soon as it looks for that; the caller
+has to set the token when it no longer waits.
 -/
 def startOnCopy {α : Type} (action : TacticM α) (token : IO.CancelToken) :
     TacticM (Task (Except Exception α)) :=
@@ -56,8 +56,8 @@ def cancelledHere : CoreM (BaseIO Bool) := do
   return Sidecar.stopOf token?
 
 /--
-Runs an action on a copy of the main goal, at most until `deadline` (by `IO.monoMsNow`). Returns nothing when it was not
-done by then.
+Runs an action on a copy of the main goal, at most until `deadline` (by `IO.monoMsNow`). Returns nothing when it was
+not done by then.
 -/
 def runOnCopy {α : Type} (action : TacticM α) (deadline : Nat) : TacticM (Option (Except Exception α)) := do
   let token : IO.CancelToken ← IO.CancelToken.new

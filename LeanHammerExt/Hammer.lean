@@ -11,11 +11,11 @@ import LeanHammerExt.Select
 /-!
 # The tactic `hammer`
 
-In: the main goal, and terms that the user thinks will help. Out: the goal is closed, and "Try this" shows the text that closes
-it without a search.
+In: the main goal, and terms that the user thinks will help. Out: the goal is closed, and "Try this" shows the text
+that closes it without a search.
 
-Steps: tactics without arguments; premise selection; the engines, all at once; a smaller text; the text is run on the goal. The
-first three and the last one share one deadline.
+Steps: tactics without arguments; premise selection; the engines, all at once; a smaller text; the text is run on
+the goal. The first three and the last one share one deadline.
 -/
 
 namespace LeanHammerExt
@@ -28,11 +28,12 @@ declare_config_elab elabHammerConfig HammerConfig
 
 /--
 `hammer` tries to close the main goal: with short proofs, `simp`, `aesop`, `grind` and `duper` on selected premises, and with
-external provers whose proofs it rebuilds. What works is made smaller, run on the goal, and shown as "Try this". When nothing
-works it fails and says what each engine did, so `first | hammer | tac` goes on with `tac`.
+external provers whose proofs it rebuilds. What works is made smaller, run on the goal, and shown as "Try this".
+When nothing works it fails and says what each engine did, so `first | hammer | tac` goes on with `tac`.
 
 * `hammer [h, foo, bar x]` uses these terms besides the selected premises.
-* `hammer +parallel -aesop` switches engines (`exact`, `simp`, `aesop`, `auto`, `duper`, `grind`) and other options on and off.
+* `hammer +parallel -aesop` switches engines (`exact`, `simp`, `aesop`, `auto`, `duper`, `grind`) and other options
+  on and off.
 * `hammer (timeout := 20) (premises := 128)` sets numbers; `timeout` is in seconds, 0 means no limit.
 * `hammer (mode := "aesop")` runs one setting: `"aesop"`, `"auto"`, `"aesop+auto"`, `"full"`, or their `"union"`.
 * `hammer?` is the same and also says what each engine did.
@@ -183,8 +184,8 @@ def scriptText (script : Script) : CoreM String := do
   return "\n".intercalate texts.toList
 
 /--
-Lets the sidecar write down which premises closed a goal, if the user wants that. Nobody waits for it. `goal` may be closed
-by now.
+Lets the sidecar write down which premises closed a goal, if the user wants that. Nobody waits for it. `goal` may be
+closed by now.
 -/
 def sendFeedback (goal : MVarId) (proof : FinalProof) : TacticM Unit := do
   let options : Options ← getOptions

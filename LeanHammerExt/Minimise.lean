@@ -9,8 +9,8 @@ import LeanHammerExt.Portfolio
 /-!
 # Making a proof smaller
 
-In: a text that closes the goal. Out: one with fewer facts, with hypotheses by name in place of `*`, and, where a tactic can say
-what it did (`simp_all?`, `grind?`, `aesop?`), that text if it is faster or shorter.
+In: a text that closes the goal. Out: one with fewer facts, with hypotheses by name in place of `*`, and, where a
+tactic can say what it did (`simp_all?`, `grind?`, `aesop?`), that text if it is faster or shorter.
 
 Every text is tried before it counts. The work runs on a copy of the goal in the background and writes down each
 improvement, so that it can be stopped at any time.

@@ -16,9 +16,9 @@ import LeanHammerExt.Report
 
 In: a problem. Out: the first text that closes the goal, and what every engine did.
 
-Each engine runs on a copy of the goal in a thread of its own, only to learn which text works: no proof is taken over. All of
-them are stopped when one has succeeded, at the deadline, and when the editor cancels the elaboration. A thread that does not
-look for being stopped is not waited for.
+Each engine runs on a copy of the goal in a thread of its own, only to learn which text works: no proof is taken
+over. All of them are stopped when one has succeeded, at the deadline, and when the editor cancels the elaboration.
+A thread that does not look for being stopped is not waited for.
 -/
 
 namespace LeanHammerExt

@@ -9,7 +9,8 @@ import LeanHammerExt.Engines.Problem
 /-!
 # Aesop
 
-In: a goal and premises. Out: a call of `aesop` with premises as unsafe rules, whose success probabilities follow their ranks.
+In: a goal and premises. Out: a call of `aesop` with premises as unsafe rules, whose success probabilities follow
+their ranks.
 -/
 
 namespace LeanHammerExt

@@ -14,8 +14,8 @@ import LeanHammerExt.Sidecar
 
 In: a goal and premises. Out: a call of `duper` with those facts that an external prover's proof used.
 
-The provers run in the sidecar, several at once. Without a sidecar, or when it has no prover, Zipperposition is run the way
-Lean-auto does it; that process ends with its own limit of time only.
+The provers run in the sidecar, several at once. Without a sidecar, or when it has no prover, Zipperposition is run
+the way Lean-auto does it; that process ends with its own limit of time only.
 -/
 
 namespace LeanHammerExt
@@ -84,8 +84,8 @@ def askProvers (problem : Problem) (translation : Translation) (milliseconds : N
   | answer => return answer
 
 /--
-Milliseconds for the provers: what is left but for a quarter, in which the proof is rebuilt. Without a deadline that ever
-comes, half a minute.
+Milliseconds for the provers: what is left but for a quarter, in which the proof is rebuilt. Without a deadline that
+ever comes, half a minute.
 -/
 def proverTime (problem : Problem) : BaseIO Nat := do
   let left : Nat ← problem.left

@@ -163,8 +163,8 @@ def duperTactic (star : Bool) (facts : Array Term) (number : Nat) : CoreM (TSynt
     | _ => `(tactic| duper [$facts,*] {portfolioInstance := 1})
 
 /--
-The portfolio instances that are tried, in this order: those that `duper` itself tries, then its first two with inhabitation
-reasoning. `duperTactic` knows these numbers.
+The portfolio instances that are tried, in this order: those that `duper` itself tries, then its first two with
+inhabitation reasoning. `duperTactic` knows these numbers.
 -/
 def duperInstances : List Nat := [1, 3, 7, 2, 4]
 

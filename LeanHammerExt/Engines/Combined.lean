@@ -38,8 +38,8 @@ initialize combinedRef : IO.Ref (Std.HashMap Nat CombinedSearch) ← IO.mkRef {}
 initialize combinedCounterRef : IO.Ref Nat ← IO.mkRef 0
 
 /--
-`hammer_auto n` closes the main goal with external provers and `duper`, as part of the search with number `n`. It is written
-by `hammer (mode := "full")` for its own use.
+`hammer_auto n` closes the main goal with external provers and `duper`, as part of the search with number `n`. It is
+written by `hammer (mode := "full")` for its own use.
 -/
 syntax (name := hammerAuto) "hammer_auto " num : tactic
 

@@ -9,8 +9,8 @@ import LeanHammerExt.Engines.Problem
 /-!
 # Duper
 
-In: a goal and facts. Out: a call of `duper` with these facts that names the portfolio instance which found the proof, so that
-it need not be searched for again.
+In: a goal and facts. Out: a call of `duper` with these facts that names the portfolio instance which found the
+proof, so that it need not be searched for again.
 -/
 
 namespace LeanHammerExt

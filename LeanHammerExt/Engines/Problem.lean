@@ -190,7 +190,10 @@ def isStatement (env : Environment) (fact : Fact) : Bool :=
   | none => true
   | some name => ["theorem", "axiom", "ctor", "field"].contains (kindWord env name)
 
-/-- Whether the conclusion of a statement says nothing about where it can be used: a variable, or that two variables are equal. -/
+/--
+Whether the conclusion of a statement says nothing about where it can be used: a variable, or that two
+variables are equal.
+-/
 def concludesAnything (type : Expr) : Bool :=
   let conclusion : Expr := type.getForallBody
   let isVariable (part : Expr) : Bool := part.getAppFn.isBVar

@@ -11,11 +11,12 @@ import LeanHammerExt.Engines.Problem
 /-!
 # From a goal to a problem for external provers
 
-In: the main goal and facts. Out: a problem in TPTP syntax as Lean-auto writes it, and for each of its formulas the facts that
-it comes from.
+In: the main goal and facts. Out: a problem in TPTP syntax as Lean-auto writes it, and for each of its formulas the
+facts that it comes from.
 
 Facts are read by Duper, because Lean-auto alone refuses a whole problem for one fact that it cannot use; the rest is
-Lean-auto's: preprocessing, monomorphisation, reification, and the printer. Formula number `n` is called `factn` in the text.
+Lean-auto's: preprocessing, monomorphisation, reification, and the printer. Formula number `n` is called `factn` in
+the text.
 -/
 
 namespace LeanHammerExt
@@ -30,7 +31,10 @@ structure Translation where
   origins : Array (Array String)
 deriving Inhabited
 
-/-- Sets the options of Lean-auto and Duper under which unusable facts are left out and external provers are allowed. -/
+/--
+Sets the options of Lean-auto and Duper under which unusable facts are left out and external provers are
+allowed.
+-/
 def translationOptions (seconds : Nat) (options : Options) : Options :=
   let options : Options := options.set `duper.ignoreUnusableFacts true
   let options : Options := options.set `auto.lamReif.ignoreUnusable true
@@ -89,8 +93,8 @@ def originOf (fact : Term) : String :=
   s!"{false}, {true}, {fact}"
 
 /--
-Translates the main goal with these facts, and with the whole local context when `star` is true. The goal is used up: it is
-negated on the way.
+Translates the main goal with these facts, and with the whole local context when `star` is true. The goal is used
+up: it is negated on the way.
 -/
 def translateGoal (star : Bool) (facts : Array Term) : TacticM Translation :=
   withMainContext do

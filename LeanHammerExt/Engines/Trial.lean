@@ -9,8 +9,8 @@ import LeanHammerExt.Engines.Candidate
 /-!
 # Trying tactics
 
-In: a goal and a tactic text. Out: whether the text closes the goal, how long it took, and what "Try this" it showed. The
-state is afterwards what it was before.
+In: a goal and a tactic text. Out: whether the text closes the goal, how long it took, and what "Try this" it
+showed. The state is afterwards what it was before.
 
 Interrupts are never caught here: a cancelled search ends.
 -/
@@ -130,8 +130,8 @@ def indentation (line : String) : Nat :=
   (line.toList.takeWhile fun (character : Char) => character == ' ').length
 
 /--
-Moves the first line of a suggested script to where the other lines are: a suggestion is made for the place where it will be
-inserted, so its first line has no indentation.
+Moves the first line of a suggested script to where the other lines are: a suggestion is made for the place where it
+will be inserted, so its first line has no indentation.
 -/
 def alignFirstLine (text : String) : String :=
   let lines : List String := text.splitOn "\n"
@@ -183,8 +183,8 @@ def suggestionsOf (goal : MVarId) (tac : TSyntax `tactic) : TacticM (Array Scrip
 /-! ## Facts that a tactic takes -/
 
 /--
-The facts that a tactic takes without complaint. The tactic is tried on `True`, which each of the tactics used here closes as
-soon as it has read its arguments; where it fails, the halves are looked at.
+The facts that a tactic takes without complaint. The tactic is tried on `True`, which each of the tactics used here
+closes as soon as it has read its arguments; where it fails, the halves are looked at.
 -/
 partial def usableFacts (makeTactic : Array Term → CoreM (TSyntax `tactic)) (facts : Array Term) :
     TacticM (Array Term) := do
