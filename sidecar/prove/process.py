@@ -18,6 +18,8 @@ from typing import Literal
 
 End = Literal["exit", "timeout", "overflow"]
 ERROR_BYTES = 8_192
+COLLECT_SECONDS = 1.0
+"""How long a killed program's pipes may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,7 @@ async def run_bounded(command: Sequence[str], *, folder: Path, seconds: float, o
         OSError: The program cannot be started.
     """
     began = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=folder,
-        start_new_session=True,
-    )
+    process = await _start(command, folder)
     assert process.stdout is not None
     assert process.stderr is not None
     errors = asyncio.create_task(_drain(process.stderr, ERROR_BYTES))
@@ -71,16 +66,57 @@ async def run_bounded(command: Sequence[str], *, folder: Path, seconds: float, o
     except TimeoutError:
         end = "timeout"
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(process.wait())
+        _kill_group(process)
+        await asyncio.shield(_collect(process, errors))
     return Finished(
         end=end,
         output=bytes(output[:output_bytes]).decode(errors="replace"),
-        errors=(await errors).decode(errors="replace"),
+        errors=errors.result().decode(errors="replace") if not errors.cancelled() else "",
         exit_status=process.returncode if process.returncode is not None else -signal.SIGKILL,
         seconds=time.monotonic() - began,
     )
+
+
+async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Process:
+    """Start a program, in a session of its own.
+
+    asyncio kills a program whose start is cancelled, but not what that has started in turn, and then waits for it. So
+    the start is never cancelled: a caller that leaves meanwhile has the whole group killed as soon as it is there.
+    """
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=folder,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            _kill_group(await starting)
+        raise
+
+
+def _kill_group(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _collect(process: asyncio.subprocess.Process, errors: asyncio.Task[bytes]) -> None:
+    """Wait until a killed program is gone. asyncio says so only once its pipes have been read to their end."""
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(COLLECT_SECONDS):
+            await _drain(process.stdout, 0)
+            await asyncio.wait([errors])
+            await process.wait()
+    except TimeoutError:
+        # Something left the session and holds the pipes; it is not ours to hunt.
+        errors.cancel()
 
 
 async def _drain(stream: asyncio.StreamReader, keep: int) -> bytes:

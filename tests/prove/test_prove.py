@@ -200,6 +200,29 @@ async def test_a_caller_that_leaves_leaves_nothing_running(tmp_path: Path) -> No
     assert await gone(started)
 
 
+@needs_e
+async def test_a_caller_that_leaves_at_any_moment_leaves_nothing_running() -> None:
+    runner = ProofRace()
+    for moment in range(12):
+        task = asyncio.create_task(runner.run(HARD, 591, ("e",)))
+        await asyncio.sleep(0.004 * moment)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            async with asyncio.timeout(30):
+                await task
+    # The limit that E was given tells these processes from those of other tests.
+    assert await gone(processes_with("--cpu-limit=591"))
+
+
+async def test_a_program_that_leaves_its_session_does_not_hold_the_answer(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    escaping = script(tmp_path, "escaping", f"setsid sleep 600 & echo $! >{pids}; echo 'SZS status GaveUp'")
+    answer = await race(escaping).run(SOCRATES, 1)
+    assert answer.runs[0].status == "gave_up"
+    for pid in await written_pids(pids, 1):
+        os.kill(pid, 9)
+
+
 async def test_races_beyond_the_slots_wait_within_their_own_time(tmp_path: Path) -> None:
     slow = script(tmp_path, "slow", "exec sleep 600")
     runner = ProofRace(lambda: (slow,), at_once=1)
