@@ -71,6 +71,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=1_000, help="theorems drawn from the validation split")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/plots"), help="folder of JSON and plots")
     parser.add_argument("--record", action="store_true", help="append to benchmarks/results/retrieval.jsonl")
+    parser.add_argument("--add", action="store_true", help="show the systems of an earlier run in OUTPUT beside these")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
 
@@ -78,9 +79,10 @@ def main() -> None:
     contexts = FileContexts(open_corpus(options.corpus), examples) if examples else None
     queries = list(read_queries(options.queries)) if options.queries else []
     figures: Figures = defaultdict(dict)
+    earlier = _earlier(options.output) if options.add else {}
     for number, folder in enumerate(options.index):
-        asyncio.run(_measure(folder, number == 0, examples, contexts, queries, figures))
-    _report(figures, options.output)
+        asyncio.run(_measure(folder, number == 0 and not earlier, examples, contexts, queries, figures))
+    _report(_beside(earlier, figures), options.output)
     if options.record:
         for on, systems in figures.items():
             for system, values in systems.items():
@@ -236,6 +238,30 @@ def _intervals(judged: Sequence[Judged], measures: dict[str, Callable[[Judged], 
     return {
         metric: metrics.bootstrap(np.array([measure(one) for one in judged])) for metric, measure in measures.items()
     }
+
+
+def _earlier(output: Path) -> Figures:
+    raw = json.loads((output / "retrieval.json").read_text())
+    return {
+        on: {
+            system: {metric: Interval(**interval) for metric, interval in values.items()}
+            for system, values in systems.items()
+        }
+        for on, systems in raw.items()
+    }
+
+
+def _beside(earlier: Figures, now: Figures) -> Figures:
+    """All systems of both runs; only where both judged the same number of queries may they stand side by side."""
+    for on in earlier.keys() & now.keys():
+        counts = {
+            interval.n for figures in (earlier, now) for values in figures[on].values() for interval in values.values()
+        }
+        if len(counts) > 1:
+            raise SystemExit(
+                f"{on}: the earlier run judged another number of queries ({sorted(counts)}); use its --sample"
+            )
+    return {on: {**earlier.get(on, {}), **now.get(on, {})} for on in {**earlier, **now}}
 
 
 def _report(figures: Figures, output: Path) -> None:
