@@ -41,6 +41,9 @@ LENGTHS = (16, 64, 128, 256)
 LEAST_TEXTS = 16
 EMBEDDED_AT_ONCE = 2_000
 
+BUSY = "import time; end = time.time() + 300\nwhile time.time() < end: pass"
+"""Keeps a core busy; ends by itself should nobody be left to stop it."""
+
 Figures = list[tuple[str, str, str, float, int]]
 """What was measured on, what was measured, metric, value, number of samples."""
 
@@ -200,7 +203,7 @@ def _beside_a_busy_process(threads: int) -> Figures:
                 "OMP_WAIT_POLICY": policy,
                 "KMP_BLOCKTIME": "0" if policy == "PASSIVE" else "200",
             }
-            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            busy = subprocess.Popen([sys.executable, "-c", BUSY])
             try:
                 done = subprocess.run(
                     [sys.executable, "-m", "benchmarks.encoder", "--beside", "--threads", str(count)],
