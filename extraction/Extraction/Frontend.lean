@@ -1,0 +1,107 @@
+/-
+Copyright (c) 2026 The LeanHammerExt authors. All rights reserved.
+Released under Apache 2.0 license as described in the file LICENSE.
+Authors: The LeanHammerExt authors
+-/
+import Extraction.Source
+
+/-!
+# Elaborating a source file again
+
+In: a module and its source file. Out: the environment at the end of the file and the info trees of its commands, which
+know every state of every tactic.
+
+The file is elaborated as Lake does it: with the options, plugins and libraries that Lake wrote down when it built the
+module, or that `lake setup-file` tells. In addition `simp` is asked to say which lemmas it used
+(`tactic.simp.trace`), and nothing runs in the background.
+-/
+
+namespace LeanHammerExt.Extraction
+
+open Lean Elab
+open System (FilePath)
+
+/-- A file that was elaborated. -/
+structure Elaborated where
+  /-- The environment at the end. -/
+  env : Environment
+  /-- One info tree a command. -/
+  trees : PersistentArray InfoTree
+  /-- The lines of the file. -/
+  fileMap : FileMap
+  /-- The errors of its commands. -/
+  errors : Array String
+
+/-- What Lake wrote down when it built the module: a file beside its intermediate files. -/
+def setupFile (package : Package) (moduleName : Name) : FilePath :=
+  modToFilePath (package.folder / ".lake" / "build" / "ir") moduleName "setup.json"
+
+/-- What `lake setup-file` tells of a file. -/
+def askLake (file : FilePath) : IO (Option ModuleSetup) := do
+  let lake : String := (← IO.getEnv "LAKE").getD "lake"
+  match ← outputOf? lake #["setup-file", file.toString] with
+  | none => return none
+  | some printed =>
+    match Json.parse printed with
+    | .error _ => return none
+    | .ok json =>
+      let decoded : Except String ModuleSetup := fromJson? json
+      match decoded with
+      | .ok setup => return some setup
+      | .error _ => return none
+
+/-- How the module is to be elaborated; what the module says itself when Lake does not know it. -/
+def readSetup (moduleName : Name) (provenance : Provenance) : IO ModuleSetup := do
+  let written? : Option ModuleSetup ←
+    match provenance.package? with
+    | some package => attempt (ModuleSetup.load (setupFile package moduleName))
+    | none => pure none
+  match written? with
+  | some setup => return setup
+  | none =>
+    match ← askLake provenance.file with
+    | some setup => return setup
+    | none => return { (default : ModuleSetup) with name := moduleName }
+
+/-- The options under which the file is elaborated. -/
+def elaborationOptions (setup : ModuleSetup) : Options :=
+  let options : Options := setup.options.toOptions
+  let synchronous : Options := options.set `Elab.async false
+  synchronous.set `tactic.simp.trace true
+
+/-- The texts of the errors among messages. -/
+def errorTexts (messages : MessageLog) : IO (Array String) := do
+  let mut found : Array String := #[]
+  for message in messages.reportedPlusUnreported do
+    match message.severity with
+    | .error =>
+      let text : String ← message.toString
+      found := found.push text.trimAscii.toString
+    | _ => pure ()
+  return found
+
+/-- Elaborates a source file; fails when its imports cannot be loaded. -/
+def elaborate (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO Elaborated := do
+  for library in setup.dynlibs do
+    loadDynlib library
+  let source : String ← IO.FS.readFile file
+  let input : Parser.InputContext := Parser.mkInputContext source file.toString
+  let (header, parserState, headerMessages) ← Parser.parseHeader input
+  let options : Options := elaborationOptions setup
+  let (env, messages) ← processHeader header options headerMessages input
+    (plugins := setup.plugins) (mainModule := moduleName)
+  if messages.hasErrors then
+    let texts : Array String ← errorTexts messages
+    throw (IO.userError ("its imports cannot be loaded: " ++ "; ".intercalate texts.toList))
+  let initial : Command.State := Command.mkState env messages options
+  let commandState : Command.State := { initial with infoState.enabled := true }
+  let finished : Frontend.State ← IO.processCommands input parserState commandState
+  let errors : Array String ← errorTexts finished.commandState.messages
+  return {
+    env := finished.commandState.env.setExporting false
+    trees := finished.commandState.infoState.trees
+    fileMap := input.fileMap
+    errors := errors
+  }
+
+end LeanHammerExt.Extraction
