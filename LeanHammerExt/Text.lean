@@ -134,7 +134,7 @@ def kindWord (env : Environment) (name : Name) : String :=
   | none =>
     -- Of an imported theorem a module may show an axiom only: the kind at its declaration counts.
     match getOriginalConstKind? env name with
-    | some ConstantKind.thm => "theorem"
+    | some ConstantKind.thm => if isInstanceCore env name then "instance" else "theorem"
     | some ConstantKind.axiom => "axiom"
     | some ConstantKind.opaque => "opaque"
     | some ConstantKind.ctor => "ctor"
