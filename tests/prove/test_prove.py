@@ -219,8 +219,11 @@ async def test_a_program_that_leaves_its_session_does_not_hold_the_answer(tmp_pa
     escaping = script(tmp_path, "escaping", f"setsid sleep 600 & echo $! >{pids}; echo 'SZS status GaveUp'")
     answer = await race(escaping).run(SOCRATES, 1)
     assert answer.runs[0].status == "gave_up"
-    for pid in await written_pids(pids, 1):
+    escaped = await written_pids(pids, 1)
+    for pid in escaped:
         os.kill(pid, 9)
+    assert await gone(escaped)
+    await asyncio.sleep(0.1)  # asyncio sees the end of the pipes
 
 
 async def test_races_beyond_the_slots_wait_within_their_own_time(tmp_path: Path) -> None:
