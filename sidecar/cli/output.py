@@ -6,11 +6,15 @@ In: results and errors. Out: text on stdout (answers) and stderr (everything els
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from sidecar.errors import SidecarError
+
+PIPE_WIDTH = 160
+"""Columns of a table that goes into a pipe or a file."""
 
 
 def print_json(value: object) -> None:
@@ -30,7 +34,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    Console().print(table)
+    # A pipe has no width: what reads it may be a program, so rows stay on their line as far as possible.
+    Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH).print(table)
 
 
 def print_pairs(title: str, pairs: Mapping[str, object]) -> None:

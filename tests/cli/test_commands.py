@@ -143,7 +143,7 @@ def test_bad_input_names_the_field_and_ends_with_its_status(
 
 
 def test_a_goal_from_a_pipe(environment: dict[str, str], index: Path) -> None:
-    done = run(environment, "premises", "-", "-k", "3", "--json", stdin="a b : Nat\n⊢ a + b = b + a\n")
+    done = run(environment, "premises", "-", "-k", "8", "--json", stdin="a b : Nat\n⊢ a + b = b + a\n")
     assert done.returncode == 0, done.stderr
     assert "Nat.add_comm" in [premise["name"] for premise in json.loads(done.stdout)["premises"]]
 
