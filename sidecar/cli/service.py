@@ -66,7 +66,7 @@ def status(
     """Ask the server what it serves; exit status 6 when none runs. Never starts one."""
     import asyncio
 
-    from sidecar.cli.output import print_json, print_table
+    from sidecar.cli.output import print_json, print_pairs
     from sidecar.client import Client
     from sidecar.errors import SidecarError
     from sidecar.launch import find_server
@@ -84,7 +84,7 @@ def status(
     if as_json:
         print_json({"url": address, **answer})
     else:
-        print_table(address, ["", ""], list(_flat(answer)))
+        print_pairs(address, answer)
 
 
 def demo(
@@ -95,14 +95,3 @@ def demo(
     from sidecar.cli.demo import run_demo
 
     raise typer.Exit(run_demo(picture, as_json=as_json))
-
-
-def _flat(value: object, name: str = "") -> list[tuple[str, object]]:
-    if isinstance(value, dict):
-        rows: list[tuple[str, object]] = []
-        for key, inner in value.items():
-            rows += _flat(inner, f"{name}.{key}" if name else str(key))
-        return rows
-    if isinstance(value, list):
-        return [(name, ", ".join(str(item) for item in value))]
-    return [(name, value)]
