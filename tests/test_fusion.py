@@ -56,33 +56,25 @@ def test_sorted_bounded_and_complete(
     rankings: dict[str, list[int]], weights: dict[str, float], k: int, constant: float
 ) -> None:
     fused = fuse(rankings, weights, k, constant)
-    everything = {
-        item for name, items in rankings.items() if weights.get(name, 1.0) > 0 for item in items if item >= 0
-    }
+    everything = {item for name, items in rankings.items() if weights.get(name, 1.0) > 0 for item in items if item >= 0}
     assert len(fused) == min(max(k, 0), len(everything))
     assert {f.item for f in fused} <= everything
     assert len({f.item for f in fused}) == len(fused)
     order = [(-f.score, f.item) for f in fused]
     assert order == sorted(order)
     for item in fused:
-        expected = sum(
-            weights.get(name, 1.0) / (constant + rank) for name, rank in sorted(item.ranks.items())
-        )
+        expected = sum(weights.get(name, 1.0) / (constant + rank) for name, rank in sorted(item.ranks.items()))
         assert item.score == pytest.approx(expected)
 
 
 @given(rankings_strategy, weights_strategy)
-def test_the_order_of_the_rankings_does_not_matter(
-    rankings: dict[str, list[int]], weights: dict[str, float]
-) -> None:
+def test_the_order_of_the_rankings_does_not_matter(rankings: dict[str, list[int]], weights: dict[str, float]) -> None:
     backwards = dict(reversed(list(rankings.items())))
     assert fuse(rankings, weights, 50) == fuse(backwards, weights, 50)
 
 
 @given(rankings_strategy, weights_strategy, st.integers(0, 20))
-def test_a_smaller_k_gives_a_prefix(
-    rankings: dict[str, list[int]], weights: dict[str, float], k: int
-) -> None:
+def test_a_smaller_k_gives_a_prefix(rankings: dict[str, list[int]], weights: dict[str, float], k: int) -> None:
     assert fuse(rankings, weights, k) == fuse(rankings, weights, 100)[:k]
 
 

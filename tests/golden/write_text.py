@@ -82,7 +82,8 @@ GOALS: list[tuple[str, str, list[int]]] = [
     ("minus as prefix and infix", "a b : ℤ\n⊢ -a - b = -(a + b)", []),
     (
         "sets",
-        "α : Type u_1\ns t : Set α\nf : α → ℕ\n⊢ {x | f x = 0} ∩ s ⊆ f ⁻¹' {0} ∪ (f '' t)ᶜ ∧ ∅ = {1, 2} \\ {y : ℕ | y ∉ {3}}",
+        "α : Type u_1\ns t : Set α\nf : α → ℕ\n"
+        "⊢ {x | f x = 0} ∩ s ⊆ f ⁻¹' {0} ∪ (f '' t)ᶜ ∧ ∅ = {1, 2} \\ {y : ℕ | y ∉ {3}}",
         [],
     ),
     ("bounded quantifiers", "s : Set ℕ\n⊢ (∃ x ∈ s, x > 0) → ∃! y, ∀ z ∈ s, z ≤ y", []),
