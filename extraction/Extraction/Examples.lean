@@ -110,11 +110,18 @@ def withMetavariables {α : Type} (step : Step) (context : MetavarContext) (acti
   setNGen step.names
   MetaM.run' action (s := { mctx := context })
 
-/-- The term that closes a goal; nothing when a part of it is missing, or when the goal is a place inside `conv`. -/
+/--
+The term that closes a goal; nothing when a part of it is missing, when the goal was given up, or when it is a place inside
+`conv`.
+-/
 def closedTerm? (goal : MVarId) : MetaM (Option Expr) := do
-  let type : Expr ← goal.getType
-  let term : Expr ← instantiateMVars (mkMVar goal)
-  return if (isLHSGoal? type).isSome || term.hasExprMVar then none else some term
+  let context : MetavarContext ← getMCtx
+  match context.findDecl? goal with
+  | none => return none
+  | some decl =>
+    let term : Expr ← instantiateMVars (mkMVar goal)
+    let isOpen : Bool := term.hasExprMVar || term.hasSorry
+    return if isOpen || (isLHSGoal? decl.type).isSome then none else some term
 
 /-- The term that a step built for its goals, as far as it goes. -/
 def builtConstants (env : Environment) (step : Step) : CoreM NameSet :=
@@ -238,6 +245,8 @@ def rootExample? (file : FileEvidence) (evidence : Evidence) (declared : Declare
   match declared.info.value? (allowOpaque := true) with
   | none => return none
   | some value =>
+    if value.hasSorry then
+      return none
     let (state, stated) ← MetaM.run' (rootState declared.info.type)
     let spans : Array Span := span?.toArray
     let used : Array Used := usedConstants file.filter.env value
