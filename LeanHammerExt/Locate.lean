@@ -17,8 +17,8 @@ open System (FilePath)
 
 /-- The user's home folder, or the current one when there is none. -/
 def homeFolder : IO FilePath := do
-  let variable : String := if System.Platform.isWindows then "USERPROFILE" else "HOME"
-  match ← IO.getEnv variable with
+  let key : String := if System.Platform.isWindows then "USERPROFILE" else "HOME"
+  match ← IO.getEnv key with
   | some path => return FilePath.mk path
   | none => IO.currentDir
 
@@ -63,10 +63,10 @@ def environmentExecutable (environment : FilePath) (name : String) : FilePath :=
 
 /-- The first file called `name` in a folder of the variable `PATH`. -/
 def findOnPath (name : String) : IO (Option FilePath) := do
-  let some variable ← IO.getEnv "PATH"
+  let some searchPath ← IO.getEnv "PATH"
     | return none
   let fileName : String := if System.Platform.isWindows then name ++ ".exe" else name
-  for folder in System.SearchPath.parse variable do
+  for folder in System.SearchPath.parse searchPath do
     let candidate : FilePath := folder / fileName
     if ← candidate.pathExists then
       return some candidate
