@@ -45,10 +45,12 @@ def fixedProof (item : Script × Nat) : EngineResult :=
 /-- The ways to close a goal with one fact. -/
 def usesOfFact (fact : Term) : CoreM (Array Script) := do
   if fact.raw.isIdent then
+    -- With hygiene the field would be shown as `symm✝`, which nobody can paste.
+    let turned : TSyntax `tactic ← (set_option hygiene false in `(tactic| exact ($fact ..).symm))
     return #[
       #[← `(tactic| exact $fact)],
       #[← `(tactic| exact $fact ..)],
-      #[← `(tactic| exact ($fact ..).symm)],
+      #[turned],
       #[← `(tactic| apply $fact <;> assumption)],
       #[← `(tactic| intros), ← `(tactic| apply $fact <;> assumption)]
     ]

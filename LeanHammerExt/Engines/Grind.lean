@@ -60,7 +60,7 @@ def grindOnly (goal : MVarId) (facts : Array Term) : TacticM (Array Script) := d
         found.set (tactics.map fun (tac : TSyntax `tactic) => tacticsIn tac.raw)
       discard <| (Tactic.run goal run : TermElabM (List MVarId)))
     (fun _ => pure ())
-  saved.restore
+  saved.restore (restoreInfo := true)
   found.get
 
 end LeanHammerExt

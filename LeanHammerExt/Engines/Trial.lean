@@ -61,7 +61,7 @@ def tryScript (goal : MVarId) (script : Script) : TacticM Trial := do
       let closed : Bool ← Core.withCurrHeartbeats (closes goal script)
       return (closed, none))
     (fun (failure : Exception) => return (false, some failure))
-  saved.restore
+  saved.restore (restoreInfo := true)
   let now : Nat ← IO.monoMsNow
   return { closed := outcome.1, milliseconds := now - start, failure? := outcome.2 }
 
@@ -177,7 +177,7 @@ def suggestionsOf (goal : MVarId) (tac : TSyntax `tactic) : TacticM (Array Scrip
         fun (texts : Array Meta.Tactic.TryThis.SuggestionText) (tree : InfoTree) =>
           suggestionsIn texts (tree.substitute info.assignment))
     (fun _ => pure #[])
-  saved.restore
+  saved.restore (restoreInfo := true)
   return texts.filterMap (suggestedScript? env)
 
 /-! ## Facts that a tactic takes -/

@@ -66,6 +66,17 @@ example (n : Nat) : secret n = n := by
 example (n : Nat) : n = secret n := by
   run_tac closeWith .exact [``secret_eq]
 
+-- What is shown can be pasted: no name in it is marked as inaccessible.
+example (n : Nat) : n = secret n := by
+  run_tac do
+    match ← exactEngine (← problemOf [``secret_eq]) with
+    | .proof candidate _ =>
+      let text ← scriptText (← candidate.script)
+      unless (text.splitOn "✝").length == 1 do
+        throwError "this cannot be pasted: {text}"
+    | _ => throwError "no proof"
+  exact (secret_eq n).symm
+
 example (n : Nat) (h : Good n) : Good (n + 1) := by
   run_tac closeWith .exact [``good_step]
 
