@@ -40,6 +40,7 @@ from sidecar.text.query import query_text
 
 K = 32
 QUERIES = 100
+APPROXIMATE_SAMPLE = 100_000
 SHARES = (1.0, 0.9, 0.6, 0.3, 0.1, 0.05, 0.01)
 
 Input = TypeVar("Input")
@@ -75,7 +76,7 @@ def main() -> None:
 def show(figures: Figures) -> Figures:
     """Print figures and hand them on."""
     for on, what, metric, value, count in figures:
-        print(f"{on:<28} {what:<34} {metric:<22} {value:>14,.3f}   n={count}", flush=True)
+        print(f"{on:<44} {what:<34} {metric:<22} {value:>14,.3f}   n={count}", flush=True)
     return figures
 
 
@@ -167,15 +168,18 @@ def _exact(index: Index, _: Path) -> Figures:
 
 
 def _approximate(index: Index, folder: Path) -> Figures:
-    matrix = index.vectors("premises").matrix
+    random = np.random.default_rng(5)
+    rows = np.sort(random.choice(index.size, min(index.size, APPROXIMATE_SAMPLE), replace=False))
+    matrix = index.vectors("premises").matrix[rows]
+    on_sample = f"{len(rows)} of {_on(index)}"
     began = time.perf_counter()
     build_lists(matrix, folder / "lists.ivf", threads=2)
-    figures: Figures = [(_on(index), "inverted lists", "seconds", time.perf_counter() - began, len(matrix))]
+    figures: Figures = [(on_sample, "inverted lists", "seconds", time.perf_counter() - began, len(matrix))]
     lists, exact = ApproximateSearch(matrix, folder / "lists.ivf"), ExactSearch(matrix)
     queries = _queries(matrix)
     for share in (1.0, 0.6, 0.1):
-        mask = None if share == 1 else _mask(index, share)
-        on = f"{_on(index)}, {share:.0%} visible"
+        mask = None if share == 1 else _mask(index, share)[rows]
+        on = f"{on_sample}, {share:.0%} visible"
         search = partial(lists.search, k=K, mask=mask)
         figures += _timed(on, "approximate search, ivf sq8", search, list(queries[:, None]))
         for k in (K, 128):

@@ -16,7 +16,7 @@ from sidecar.index.exact import BoolArray, ExactSearch, FloatArray, HalfMatrix, 
 APPROXIMATE_ROWS = 1_000_000
 """Matrices with more rows get inverted lists."""
 
-TRAINING_ROWS_PER_LIST = 64
+TRAINING_ROWS_PER_LIST = 40
 """Rows that k-means sees for each list."""
 
 PROBED_SHARE = 1 / 16
@@ -32,8 +32,11 @@ _BLOCK = 1 << 16
 
 
 def list_count(rows: int) -> int:
-    """Number of lists: about 4·√rows, but no more than k-means can place well (39 rows a list, FAISS' own bound)."""
-    return max(1, min(int(4 * rows**0.5), rows // 39))
+    """Number of lists: 2·√rows, as k-means takes time with the square of it.
+
+    Small matrices get one list for 39 rows, the fewest with which FAISS' k-means is content.
+    """
+    return max(1, min(int(2 * rows**0.5), rows // 39))
 
 
 def build_lists(matrix: HalfMatrix, file: Path, threads: int) -> None:
