@@ -35,6 +35,9 @@ theorem and_swap_of {p q : Prop} (h : p ∧ q) : q ∧ p := ⟨h.2, h.1⟩
 
 theorem same.{u} {α : Sort u} (a : α) : a = a := rfl
 
+inductive Both (p q : Prop) : Prop where
+  | intro (left : p) (right : q)
+
 /--
 info: /-- Twice is a sum. -/
 theorem LeanHammerExtTest.TextTest.twice_eq (n : Nat) : Eq (LeanHammerExtTest.TextTest.twice n) (HAdd.hAdd n n)
@@ -66,9 +69,9 @@ run_meta logInfo (← premiseText ``same)
 #guard_msgs in
 run_meta logInfo (← premiseText ``Nat.add_comm)
 
-/-- info: ctor And.intro {a b : Prop} (left : a) (right : b) : And a b -/
+/-- info: ctor LeanHammerExtTest.TextTest.Both.intro {p q : Prop} (left : p) (right : q) : LeanHammerExtTest.TextTest.Both p q -/
 #guard_msgs in
-run_meta logInfo (← premiseText ``And.intro)
+run_meta logInfo (← premiseText ``Both.intro)
 
 /-! ## Kinds -/
 
