@@ -30,7 +30,8 @@ at.
 
 * `PremiseFilter.accepts`: the rules.
 * `modulePremises`, `filePremises`: the names.
-* `describeAll`: texts, in parallel; those of the current file are kept as long as their statements stay the same.
+* `startDescribing`, `collectDescribed`: texts, in parallel; those of the current file are kept as long as their
+  statements stay the same.
 * `hammer_exclude_modules`, `hammer_exclude_names`: commands that add to the deny lists.
 -/
 
