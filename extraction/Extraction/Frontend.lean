@@ -80,16 +80,9 @@ def errorTexts (messages : MessageLog) : IO (Array String) := do
     | _ => pure ()
   return found
 
-/-- Elaborates a source file; fails when its imports cannot be loaded. -/
-def elaborate (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO Elaborated := do
-  for library in setup.dynlibs do
-    loadDynlib library
-  let source : String ← IO.FS.readFile file
-  let input : Parser.InputContext := Parser.mkInputContext source file.toString
-  let (header, parserState, headerMessages) ← Parser.parseHeader input
-  let options : Options := elaborationOptions setup
-  let (env, messages) ← processHeader header options headerMessages input
-    (plugins := setup.plugins) (mainModule := moduleName)
+/-- Elaborates the commands behind a header whose imports are loaded; fails when they could not be loaded. -/
+def elaborateCommands (input : Parser.InputContext) (parserState : Parser.ModuleParserState)
+    (env : Environment) (messages : MessageLog) (options : Options) : IO Elaborated := do
   if messages.hasErrors then
     let texts : Array String ← errorTexts messages
     throw (IO.userError ("its imports cannot be loaded: " ++ "; ".intercalate texts.toList))
@@ -103,5 +96,17 @@ def elaborate (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO E
     fileMap := input.fileMap
     errors := errors
   }
+
+/-- Elaborates a source file. -/
+def elaborate (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO Elaborated := do
+  for library in setup.dynlibs do
+    loadDynlib library
+  let source : String ← IO.FS.readFile file
+  let input : Parser.InputContext := Parser.mkInputContext source file.toString
+  let (header, parserState, headerMessages) ← Parser.parseHeader input
+  let options : Options := elaborationOptions setup
+  let (env, messages) ← processHeader header options headerMessages input
+    (plugins := setup.plugins) (mainModule := moduleName)
+  elaborateCommands input parserState env messages options
 
 end LeanHammerExt.Extraction

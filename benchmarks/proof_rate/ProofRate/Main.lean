@@ -1,0 +1,57 @@
+/-
+Copyright (c) 2026 The LeanHammerExt authors. All rights reserved.
+Released under Apache 2.0 license as described in the file LICENSE.
+Authors: The LeanHammerExt authors
+-/
+import ProofRate.Trials
+
+/-!
+# `lake exe proof_rate`
+
+In: `MODULE --tactic TEXT [--known FILE] [--fraction N]`. Out: one line a theorem on the standard output, and the exit code.
+-/
+
+open LeanHammerExt.ProofRate
+
+/-- What was asked for. -/
+structure Request where
+  /-- The module. -/
+  moduleName : Lean.Name := Lean.Name.anonymous
+  /-- The text of the tactic. -/
+  tacticText : String := ""
+  /-- A file with the premises that are known to close each theorem. -/
+  known? : Option String := none
+  /-- One in so many theorems is tried. -/
+  fraction : Nat := 1
+
+/-- Reads the command line. -/
+def readRequest : List String → Request → Except String Request
+  | [], request =>
+    if request.moduleName.isAnonymous || request.tacticText == "" then
+      .error "usage: lake exe proof_rate MODULE --tactic TEXT [--known FILE] [--fraction N]"
+    else
+      .ok request
+  | "--tactic" :: text :: rest, request => readRequest rest { request with tacticText := text }
+  | "--known" :: file :: rest, request => readRequest rest { request with known? := some file }
+  | "--fraction" :: number :: rest, request =>
+    match number.toNat? with
+    | some (count + 1) => readRequest rest { request with fraction := count + 1 }
+    | _ => .error s!"--fraction wants a number from 1, not `{number}`"
+  | argument :: rest, request => readRequest rest { request with moduleName := argument.toName }
+
+/-- Reads the command line and tries the tactic. -/
+unsafe def main (arguments : List String) : IO UInt32 := do
+  match readRequest arguments {} with
+  | .error reason =>
+    IO.eprintln reason
+    return 2
+  | .ok request =>
+    Lean.initSearchPath (← Lean.findSysroot)
+    Lean.enableInitializersExecution
+    let work : IO Unit :=
+      tryModule request.moduleName request.tacticText request.known? request.fraction
+    match ← EIO.toBaseIO work with
+    | .ok _ => IO.Process.exit 0
+    | .error error =>
+      IO.eprintln s!"{error}"
+      IO.Process.exit 1
