@@ -116,44 +116,53 @@ deriving Inhabited
 /-- Kinds of syntax that have a tactic state without being a tactic. -/
 def structuralKinds : List SyntaxNodeKind := [
   nullKind, groupKind, choiceKind,
-  ``Parser.Tactic.tacticSeq, ``Parser.Tactic.tacticSeq1Indented, ``Parser.Tactic.tacticSeqBracketed,
-  ``Parser.Tactic.rwRuleSeq, ``Parser.Tactic.rwRule, ``Parser.Tactic.paren, ``Parser.Term.byTactic,
+  ``Parser.Tactic.tacticSeq, ``Parser.Tactic.tacticSeq1Indented, `Lean.Parser.Tactic.tacticSeqBracketed,
+  `Lean.Parser.Tactic.rwRuleSeq, ``Parser.Tactic.rwRule, `Lean.Parser.Tactic.paren, ``Parser.Term.byTactic,
   `Lean.cdot, `Lean.cdotTk
 ]
 
-/-- The first token of a piece of syntax, if it is no identifier. -/
+/-- The first token of a piece of syntax; `""` when it begins with an identifier. -/
 partial def firstToken? : Syntax → Option String
   | .atom _ token => some token.trimAscii.toString
+  | .ident _ _ _ _ => some ""
   | .node _ _ children => children.findSome? firstToken?
-  | _ => none
+  | .missing => none
 
-/-- The first token, or nothing of a text. -/
+/-- The first token, or `""` when there is none. -/
 def firstToken (stx : Syntax) : String :=
   (firstToken? stx).getD ""
 
-/-- Whether a tactic has blocks of tactics inside, whose steps stand for themselves. -/
+/-- Whether a tactic has other tactics inside, which stand for themselves. -/
 def hasBlock (stx : Syntax) : Bool :=
   let isBlock (inner : Syntax) : Bool :=
     inner.isOfKind ``Parser.Tactic.tacticSeq || inner.isOfKind ``Parser.Tactic.tacticSeq1Indented
+      || inner.isOfKind `Lean.Parser.Tactic.«tactic_<;>_»
   (stx.find? isBlock).isSome
 
 /-- Tactics that only arrange other tactics. -/
 def arrangingTokens : List String := [
-  "·", ".", "(", "case", "case'", "next", "all_goals", "any_goals", "on_goal", "focus", "try", "repeat",
-  "repeat'", "repeat1'", "first", "iterate", "skip", "done", "by", "{", "open", "set_option", "stop",
-  "with_reducible", "with_reducible_and_instances", "with_unfolding_all", "classical"
+  "case", "case'", "next", "all_goals", "any_goals", "on_goal", "focus", "try", "repeat", "repeat'", "repeat1'",
+  "first", "iterate", "skip", "done", "by", "open", "set_option", "stop", "with", "with_reducible",
+  "with_reducible_and_instances", "with_unfolding_all", "classical"
 ]
+
+/-- Whether a token is a word; tactics begin with one, but bullets, brackets and alternatives do not. -/
+def isWord (token : String) : Bool :=
+  match token.toList with
+  | first :: _ => first.isAlpha
+  | [] => false
 
 /-- Whether a tactic is a step of its own. -/
 def isStep (stx : Syntax) : Bool :=
   match stx with
   | .node _ kind _ =>
-    isOriginal stx && !structuralKinds.contains kind && !arrangingTokens.contains (firstToken stx)
+    let token : String := firstToken stx
+    isOriginal stx && !structuralKinds.contains kind && isWord token && !arrangingTokens.contains token
   | _ => false
 
 /-- Kinds of syntax that name rules and nothing else. -/
 def ruleKinds : List SyntaxNodeKind := [
-  ``Parser.Tactic.simpLemma, ``Parser.Tactic.rwRule, ``Parser.Tactic.unfold, ``Parser.Tactic.delta
+  ``Parser.Tactic.simpLemma, ``Parser.Tactic.rwRule, `Lean.Parser.Tactic.unfold, `Lean.Parser.Tactic.delta
 ]
 
 /-- Adds where a piece of syntax names rules. -/
@@ -222,7 +231,7 @@ def Found.addStep (found : Found) (context : ContextInfo) (info : TacticInfo)
 
 /-- Adds the constant that an identifier of the source stands for. -/
 def Found.addTerm (found : Found) (info : TermInfo) : Found :=
-  let isName : Bool := info.stx.isIdent || info.stx.isOfKind ``Parser.Term.dotIdent
+  let isName : Bool := info.stx.isIdent || info.stx.isOfKind `Lean.Parser.Term.dotIdent
   match spanOf? info.stx, info.expr.getAppFn.constName? with
   | some span, some name =>
     if isName then
