@@ -50,18 +50,19 @@ def askLake (file : FilePath) : IO (Option ModuleSetup) := do
       | .ok setup => return some setup
       | .error _ => return none
 
-/-- How the module is to be elaborated; what the module says itself when Lake does not know it. -/
-def readSetup (moduleName : Name) (provenance : Provenance) : IO ModuleSetup := do
+/-- How the module is to be elaborated, as far as Lake tells. -/
+def readSetup? (moduleName : Name) (provenance : Provenance) : IO (Option ModuleSetup) := do
   let written? : Option ModuleSetup ←
     match provenance.package? with
     | some package => attempt (ModuleSetup.load (setupFile package moduleName))
     | none => pure none
   match written? with
-  | some setup => return setup
-  | none =>
-    match ← askLake provenance.file with
-    | some setup => return setup
-    | none => return { (default : ModuleSetup) with name := moduleName }
+  | some setup => return some setup
+  | none => askLake provenance.file
+
+/-- A module about which Lake tells nothing: no options, no plugins. -/
+def plainSetup (moduleName : Name) : ModuleSetup :=
+  { (default : ModuleSetup) with name := moduleName }
 
 /-- The options under which the file is elaborated. -/
 def elaborationOptions (setup : ModuleSetup) : Options :=

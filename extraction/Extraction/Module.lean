@@ -124,7 +124,8 @@ def runCore {α : Type} (elaborated : Elaborated) (file : FilePath) (action : Co
 /-- Extracts one module. -/
 def extractModule (folder : String) (moduleName : Name) : IO Report := do
   let provenance : Provenance ← provenanceOf moduleName
-  let setup : ModuleSetup ← readSetup moduleName provenance
+  let setup? : Option ModuleSetup ← readSetup? moduleName provenance
+  let setup : ModuleSetup := setup?.getD (plainSetup moduleName)
   let elaborated : Elaborated ← elaborate moduleName provenance.file setup
   let (declarations, examples, missing) ← runCore elaborated provenance.file (contentOf elaborated)
   let row : ModuleRow := moduleRow elaborated.env moduleName provenance
@@ -132,10 +133,16 @@ def extractModule (folder : String) (moduleName : Name) : IO Report := do
   writeWhole (outputFile folder moduleName) (fileText row declarations examples)
   let errors : Array Skipped := elaborated.errors.map fun (text : String) =>
     { name := moduleName.toString, reason := "error in the source: " ++ text }
+  let warnings : Array Skipped :=
+    match setup? with
+    | some _ => #[]
+    | none =>
+      let reason : String := "Lake does not tell its options; it was elaborated without them"
+      #[{ name := moduleName.toString, reason := reason }]
   return {
     declarations := declarations.size
     examples := examples.size
-    skipped := errors ++ missing
+    skipped := warnings ++ errors ++ missing
   }
 
 /-- The work of a child process: extracts one module and prints the report. -/

@@ -160,7 +160,8 @@ def tryModule (moduleName : Name) (template : String) (known? : Option String) (
     IO Unit := do
   let known : Lean.Json ← readKnown known?
   let provenance : Provenance ← provenanceOf moduleName
-  let setup : ModuleSetup ← readSetup moduleName provenance
+  let setup? : Option ModuleSetup ← readSetup? moduleName provenance
+  let setup : ModuleSetup := setup?.getD (plainSetup moduleName)
   let elaborated : Elaborated ← elaborateWithPlugin moduleName provenance.file setup
   let output : IO.FS.Stream ← IO.getStdout
   for target in targetsOf elaborated.trees do
