@@ -102,7 +102,7 @@ def read_address(settings: Settings) -> Address | None:
             started=float(raw["started"]),
             token=str(raw["token"]) if raw.get("token") else None,
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -18,8 +18,9 @@ import pytest
 from sidecar import wire
 from sidecar.bridge import FrameError, peek_id, read_request
 from sidecar.client import BridgeClient, Client
+from sidecar.launch import read_address
 from sidecar.prove.provers import find_provers
-from sidecar.settings import Limits
+from sidecar.settings import Limits, Settings
 from tests.golden import write_bridge
 from tests.running import (
     PATIENCE_SECONDS,
@@ -345,15 +346,28 @@ sys.exit(bridge.run_bridge(bridge.Settings()))
 
 
 def test_two_bridges_at_the_same_moment_start_one_server(tmp_path: Path) -> None:
-    with running_bridge(tmp_path) as first, running_bridge(tmp_path) as second:
+    token = {"LEAN_SIDECAR_TOKEN": "sesame"}
+    with running_bridge(tmp_path, **token) as first, running_bridge(tmp_path, **token) as second:
         waiting = [bridge.start("status", {})[1] for bridge in (first, second, first, second)]
         pids = {future.result(PATIENCE_SECONDS)["pid"] for future in waiting}
         assert pids == {local_server(tmp_path)}
         assert (tmp_path / "run" / "server.log").read_text().count("listening on") == 1
+        # The token is for this user's eyes; another bridge of the same user finds it in the file.
+        file = tmp_path / "run" / "server.json"
+        assert file.stat().st_mode & 0o077 == 0
+        with Client(json.loads(file.read_text())["url"]) as stranger:
+            assert code_of(stranger.status).code == "unauthorized"
+        with BridgeClient(environment(tmp_path), errors=subprocess.DEVNULL) as third:
+            assert {third.status()["pid"]} == pids
 
 
 def test_a_server_that_dies_is_started_again_by_the_next_request(tmp_path: Path) -> None:
     with running_bridge(tmp_path) as bridge:
+        pid = bridge.status()["pid"]
+        _, slow = bridge.start("embed", {"texts": ["a b c " * 50] * 2_000, "purpose": "goal"})
+        os.kill(pid, signal.SIGKILL)
+        # What was under way is asked again of the new server.
+        assert slow.result(PATIENCE_SECONDS)["dimension"] > 0
         pid = bridge.status()["pid"]
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: not alive(pid), "the server is gone")
@@ -365,23 +379,12 @@ def test_a_server_that_dies_is_started_again_by_the_next_request(tmp_path: Path)
         assert bridge.status()["pid"] == restarted
 
 
-def test_a_server_that_dies_while_it_works_is_asked_again(tmp_path: Path) -> None:
-    with running_bridge(tmp_path) as bridge:
-        pid = bridge.status()["pid"]
-        _, slow = bridge.start("embed", {"texts": ["a b c " * 50] * 2_000, "purpose": "goal"})
-        os.kill(pid, signal.SIGKILL)
-        assert slow.result(PATIENCE_SECONDS)["dimension"] > 0
-        assert local_server(tmp_path) != pid
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"url": 5}', "null"])
-def test_an_address_file_that_makes_no_sense_is_replaced(tmp_path: Path, content: str) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "server.json").write_text(content)
-    with running_bridge(tmp_path, LEAN_SIDECAR_INDEX=str(tmp_path / "none")) as bridge:
-        # It goes on to start a server, which ends because there is no index: faster than a whole start.
-        assert code_of(bridge.status).code == "unreachable"
-        assert "ended while it started" in code_of(bridge.status).message
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"url": 5}', "null", '"x"', b"\xff".decode("latin-1"), "[" * 100_000]
+)
+def test_an_address_file_that_makes_no_sense_names_no_server(tmp_path: Path, content: str) -> None:
+    (tmp_path / "server.json").write_text(content, encoding="latin-1")
+    assert read_address(Settings(runtime_folder=tmp_path)) is None
 
 
 def test_an_address_that_belongs_to_something_else_by_now(tmp_path: Path) -> None:
@@ -403,31 +406,15 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert "server.log" in (error.hint or "")
 
 
-def test_a_deadline_counts_the_start_of_the_server(tmp_path: Path) -> None:
-    with running_bridge(tmp_path) as bridge:
-        error = code_of(lambda: bridge.call("status", {"deadline_ms": 1}))
-        assert (error.code, error.field) == ("deadline", "deadline_ms")
-        assert bridge.status()["protocol"] == wire.PROTOCOL
-
-
 def test_an_idle_server_stops_and_the_next_request_starts_another(tmp_path: Path) -> None:
     with running_bridge(tmp_path, LEAN_SIDECAR_IDLE_SECONDS="1") as bridge:
+        # A deadline counts the start of the server, which goes on for the next request.
+        error = code_of(lambda: bridge.call("status", {"deadline_ms": 1}))
+        assert (error.code, error.field) == ("deadline", "deadline_ms")
         pid = bridge.status()["pid"]
         eventually(lambda: not alive(pid), "the idle server stops")
         assert local_server(tmp_path) is None
         assert bridge.status()["pid"] != pid
-
-
-def test_a_server_with_a_token_is_found_by_its_user(tmp_path: Path) -> None:
-    with running_bridge(tmp_path, LEAN_SIDECAR_TOKEN="sesame") as bridge:
-        bridge.status()
-        file = tmp_path / "run" / "server.json"
-        assert file.stat().st_mode & 0o077 == 0
-        with Client(json.loads(file.read_text())["url"]) as stranger:
-            assert code_of(stranger.status).code == "unauthorized"
-        # Another bridge of the same user knows the token from the file.
-        with BridgeClient(environment(tmp_path), errors=subprocess.DEVNULL) as second:
-            assert second.status()["pid"] == local_server(tmp_path)
 
 
 def test_a_server_elsewhere_that_is_not_there(tmp_path: Path) -> None:

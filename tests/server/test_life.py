@@ -71,15 +71,22 @@ def tiny_index(folder: Path, names: list[str]) -> None:
 
 @asynccontextmanager
 async def application(
-    folder: Path, *, limits: Limits | None = None, token: str | None = None, load: bool = True
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    token: str | None = None,
+    feedback: bool = False,
+    index: Path | None = None,
+    load: bool = True,
 ) -> AsyncIterator[tuple[BaseTestServer, ServerState]]:
     """The real application in this process, with limits that a test can reach."""
     settings = Settings(
         data_folder=folder / "data",
         cache_folder=folder / "cache",
         runtime_folder=folder / "run",
-        index=small_index(),
+        index=index or small_index(),
         threads=1,
+        feedback=feedback,
         limits=limits or Limits(),
     )
     state = ServerState(settings, None, None)
@@ -175,26 +182,27 @@ def test_listening_to_the_network_wants_a_token(tmp_path: Path) -> None:
         assert "LEAN_SIDECAR_TOKEN" in (error.hint or "")
 
 
-def test_an_error_that_nobody_foresaw_is_in_the_log_with_its_id(tmp_path: Path) -> None:
+async def test_an_error_that_nobody_foresaw_is_in_the_log_with_its_id(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
-    with running_server(tmp_path, LEAN_SIDECAR_FEEDBACK="1") as server:
-        client = server.client()
-        error = code_of(lambda: client.feedback(GOAL, ["Nat.add_comm"]))
-        assert error.code == "internal"
-        id = error.message.rpartition(" ")[2]
-        eventually(lambda: f"request {id} failed" in server.log, "the log has the traceback")
-        assert "Error" in server.log
-        assert client.premises(GOAL, 3)["premises"]
+    async with application(tmp_path, feedback=True) as (server, _), aiohttp.ClientSession() as session:
+        status, answer, headers = await ask(session, server, "feedback", goal=GOAL, premises=["Nat.add_comm"])
+        assert (status, answer["error"]["code"]) == (500, "internal")
+        id = headers["x-request-id"]
+        assert id in answer["error"]["message"]
+        assert f"request {id} failed" in caplog.text
+        assert "FileExistsError" in caplog.text
+        assert (await ask(session, server, "premises", goal=GOAL))[0] == 200
 
 
-def test_feedback_is_kept_when_it_is_wanted(tmp_path: Path) -> None:
-    with running_server(tmp_path, LEAN_SIDECAR_FEEDBACK="1") as server:
-        client = server.client()
-        assert client.feedback(GOAL, ["Nat.add_comm"], "simp [Nat.add_comm]") == {"stored": True}
-        assert client.feedback("⊢ x", []) == {"stored": True}
+async def test_feedback_is_kept_when_it_is_wanted(tmp_path: Path) -> None:
+    async with application(tmp_path, feedback=True) as (server, _), aiohttp.ClientSession() as session:
+        for params in ({"goal": GOAL, "premises": ["Nat.add_comm"], "tactic": "simp"}, {"goal": "⊢ x"}):
+            assert (await ask(session, server, "feedback", **params))[1] == {"stored": True}
     rows = [json.loads(line) for line in (tmp_path / "data" / "feedback.jsonl").read_text().splitlines()]
     assert [(row["goal"], row["premises"], row["tactic"]) for row in rows] == [
-        (GOAL, ["Nat.add_comm"], "simp [Nat.add_comm]"),
+        (GOAL, ["Nat.add_comm"], "simp"),
         ("⊢ x", [], None),
     ]
 
@@ -246,86 +254,107 @@ def test_requests_that_take_longer_than_the_grace_are_ended(tmp_path: Path) -> N
         assert ended == ["unreachable"]
 
 
-@pytest.mark.parametrize("how", ["reload", "SIGHUP", "watch"])
-def test_a_new_index_takes_over_without_a_dropped_request(tmp_path: Path, how: str) -> None:
+def test_a_new_index_takes_over_without_a_dropped_request(tmp_path: Path) -> None:
     index = tmp_path / "index"
-    tiny_index(index, ["Tiny.old_one", "Tiny.old_two"])
+    tiny_index(index, ["Tiny.first", "Tiny.both"])
     with running_server(tmp_path, LEAN_SIDECAR_INDEX=str(index)) as server:
         client = server.client()
-        before = client.status()["revision"]
         stop = threading.Event()
         faults: list[object] = []
         seen: set[str] = set()
+        complete = [{f"Tiny.{word}", "Tiny.both"} for word in ("first", "second", "third", "fourth")]
 
         def work() -> None:
             mine = server.client()
             while not stop.is_set():
                 try:
                     answer = mine.premises(GOAL, 2)
-                    names = {premise["name"] for premise in answer["premises"]}
                     seen.add(answer["revision"])
-                    if names not in ({"Tiny.old_one", "Tiny.old_two"}, {"Tiny.new"}):
-                        faults.append(names)
+                    if {premise["name"] for premise in answer["premises"]} not in complete:
+                        faults.append(answer)
                 except SidecarError as error:
                     faults.append(error)
 
         workers = [threading.Thread(target=work) for _ in range(4)]
         for worker in workers:
             worker.start()
-        tiny_index(index, ["Tiny.new"])
-        if how == "reload":
-            answer = client.reload()
-            assert answer["changed"]
-        elif how == "SIGHUP":
-            server.process.send_signal(signal.SIGHUP)
-        eventually(lambda: client.status()["revision"] != before, "the new index is served")
-        eventually(lambda: len(seen) == 2, "requests got the new index")
+        for count, (word, how) in enumerate([("second", "reload"), ("third", "SIGHUP"), ("fourth", "watch")], start=2):
+            tiny_index(index, [f"Tiny.{word}", "Tiny.both"])
+            if how == "reload":
+                client.reload()
+            elif how == "SIGHUP":
+                server.process.send_signal(signal.SIGHUP)
+            eventually(lambda count=count: len(seen) == count, f"the new index is served after {how}")  # type: ignore[misc]
         stop.set()
         for worker in workers:
             worker.join()
         assert faults == []
-        assert client.call("reload", {}) == {"changed": False, "revision": client.status()["revision"]}
-        assert gauge(client, "lean_sidecar_index_reloads_total") == 1
+        assert client.reload() == {"changed": False, "revision": client.status()["revision"]}
+        assert gauge(client, "lean_sidecar_index_reloads_total") == 3
 
 
-def test_an_index_that_cannot_be_loaded_does_not_replace_one_that_can(tmp_path: Path) -> None:
+async def test_an_index_that_cannot_be_loaded_does_not_replace_one_that_can(tmp_path: Path) -> None:
     index = tmp_path / "index"
     tiny_index(index, ["Tiny.good"])
-    with running_server(tmp_path, LEAN_SIDECAR_INDEX=str(index)) as server:
-        client = server.client()
+    async with application(tmp_path, index=index) as (server, _), aiohttp.ClientSession() as session:
         manifest = (index / "manifest.json").read_text()
         (index / "manifest.json").write_text(manifest.replace("static", "statix"))
-        error = code_of(client.reload)
-        assert error.code == "conflict"
-        assert client.premises(GOAL, 2)["premises"][0]["name"] == "Tiny.good"
+        status, answer, _ = await ask(session, server, "reload")
+        assert (status, answer["error"]["code"]) == (409, "conflict")
+        _, answer, _ = await ask(session, server, "premises", goal=GOAL)
+        assert [premise["name"] for premise in answer["premises"]] == ["Tiny.good"]
         (index / "manifest.json").write_text(manifest)
-        assert client.reload()["changed"] is False
+        assert (await ask(session, server, "reload"))[1]["changed"] is False
 
 
-def test_without_an_index_the_example_library_is_served(tmp_path: Path) -> None:
-    options = ("--encoder", "static")
-    with running_server(tmp_path, *options, LEAN_SIDECAR_INDEX=None) as server:
+async def test_another_encoder_is_refused(tmp_path: Path) -> None:
+    state = ServerState(Settings(cache_folder=tmp_path, index=small_index(), threads=1), None, "small")
+    with pytest.raises(SidecarError, match="cannot be searched with 'small'") as caught:
+        await state.load()
+    assert (caught.value.code, caught.value.field) == ("conflict", "encoder")
+    await state.close()
+
+
+GUARD = """
+import sys
+def hook(event, arguments):
+    if event in ('socket.connect', 'socket.sendto', 'socket.getaddrinfo'):
+        place = arguments[0] if event == 'socket.getaddrinfo' else arguments[1]
+        host = place[0] if isinstance(place, tuple) else place
+        if host not in ('127.0.0.1', '::1', 'localhost', None):
+            sys.stderr.write(f'REACHES OUT: {event} {place!r}')
+            raise OSError('there is no network')
+sys.addaudithook(hook)
+"""
+
+
+def test_without_an_index_the_example_library_is_served_and_nobody_is_asked_for_it(tmp_path: Path) -> None:
+    (tmp_path / "guard").mkdir()
+    (tmp_path / "guard" / "sitecustomize.py").write_text(GUARD)
+    path = os.pathsep.join(filter(None, (str(tmp_path / "guard"), str(ROOT), os.environ.get("PYTHONPATH"))))
+    options = ("--encoder", "static", "--log", "json")
+    with running_server(tmp_path, *options, LEAN_SIDECAR_INDEX=None, PYTHONPATH=path) as server:
         client = server.client()
-        status = client.status()
-        assert status["index"]["example"] is True
-        assert client.premises(GOAL, 3)["premises"]
+        assert client.status()["index"]["example"] is True
+        assert client.premises("⊢ secret", 3)["premises"]
+        code_of(lambda: client.search("secret", 0))
         # An index that the user builds takes its place.
         tiny_index(tmp_path / "data" / "default", ["Tiny.mine"])
         assert client.reload()["changed"] is True
         assert client.status()["index"]["example"] is False
         assert server.stop() == 0
+        assert "REACHES OUT" not in server.log
+        rows = [json.loads(line) for line in server.log.splitlines()]
     built = (tmp_path / "cache" / "example-static" / "manifest.json").stat().st_mtime_ns
     shutil.rmtree(tmp_path / "data")
-    with running_server(tmp_path, *options, LEAN_SIDECAR_INDEX=None) as server:
+    with running_server(tmp_path, *options, LEAN_SIDECAR_INDEX=None, PYTHONPATH=path) as server:
         assert server.client().status()["index"]["example"] is True
     assert (tmp_path / "cache" / "example-static" / "manifest.json").stat().st_mtime_ns == built
-
-
-def test_another_encoder_is_refused(tmp_path: Path) -> None:
-    with running_server(tmp_path, "--encoder", "small", wait=False) as server:
-        assert server.process.wait(PATIENCE_SECONDS) == SidecarError("conflict", "").exit_status
-        assert "cannot be searched with 'small'" in server.log
-        assert local_server(tmp_path) is None
+    # The log can be read by programs, and says nothing of what was asked.
+    requests = [(row["path"], row["status"], row["error"]) for row in rows if row.get("event") == "request"]
+    assert requests[1:3] == [("/v1/premises", 200, None), ("/v1/search", 400, "bad_request k")]
+    assert all({"time", "level", "logger"} <= row.keys() for row in rows)
+    assert not any("secret" in json.dumps(row) for row in rows)
 
 
 def test_a_missing_index_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
@@ -352,41 +381,3 @@ def test_only_the_first_server_is_offered_to_bridges(tmp_path: Path) -> None:
             assert second.client().status()["pid"] == second.process.pid
             assert second.stop() == 0
         assert local_server(tmp_path) == first.process.pid
-
-
-def test_a_server_reaches_out_to_nobody(tmp_path: Path) -> None:
-    (tmp_path / "guard").mkdir()
-    (tmp_path / "guard" / "sitecustomize.py").write_text(
-        "import sys\n"
-        "def hook(event, arguments):\n"
-        "    if event in ('socket.connect', 'socket.sendto', 'socket.getaddrinfo'):\n"
-        "        place = arguments[1] if event != 'socket.getaddrinfo' else arguments[0]\n"
-        "        host = place[0] if isinstance(place, tuple) else place\n"
-        "        if host not in ('127.0.0.1', '::1', 'localhost', None):\n"
-        "            sys.stderr.write(f'REACHES OUT: {event} {place!r}\\n')\n"
-        "            raise OSError('there is no network')\n"
-        "sys.addaudithook(hook)\n"
-    )
-    path = os.pathsep.join(filter(None, (str(tmp_path / "guard"), str(ROOT), os.environ.get("PYTHONPATH"))))
-    with running_server(tmp_path, "--encoder", "static", LEAN_SIDECAR_INDEX=None, PYTHONPATH=path) as server:
-        client = server.client()
-        assert client.premises(GOAL, 3)["premises"]
-        assert client.search("addition")["results"]
-        assert "REACHES OUT" not in server.log
-
-
-def test_the_log_can_be_read_by_programs(tmp_path: Path) -> None:
-    with running_server(tmp_path, "--log", "json", wait=False) as server:
-        client = server.client()
-        eventually(lambda: client.exchange("GET", "/health")[0] == 200, "the server is ready")
-        client.premises("⊢ secret", 1)
-        code_of(lambda: client.premises("⊢ secret", 0))
-        assert server.stop() == 0
-        rows = [json.loads(line) for line in server.log.splitlines()]
-    requests = [row for row in rows if row.get("event") == "request"]
-    assert [(row["path"], row["status"], row["error"]) for row in requests] == [
-        ("/v1/premises", 200, None),
-        ("/v1/premises", 400, "bad_request k"),
-    ]
-    assert all({"time", "level", "logger"} <= row.keys() for row in rows)
-    assert "secret" not in server.log
