@@ -27,7 +27,9 @@ ADDRESS_FILE = "server.json"
 LOCK_FILE = "server.lock"
 LOG_FILE = "server.log"
 LOG_BYTES = 4 * 1024 * 1024
-HEALTH_SECONDS = 10.0
+HEALTH_SECONDS = 30.0
+"""How long a server may take to say how it is. It says so at once, but on a crowded machine at once takes a while."""
+
 POLL_SECONDS = 0.05
 
 Say = Callable[[str], None]
@@ -106,12 +108,16 @@ def read_address(settings: Settings) -> Address | None:
         return None
 
 
+class _Silent(SidecarError):
+    """Somebody listens, but does not answer in time."""
+
+
 async def ask_health(transport: Transport) -> Health:
     """Ask a server how it is.
 
     Raises:
         Unanswered: Nobody listens there.
-        SidecarError: `unreachable` when something else than a sidecar answers, or nothing within ten seconds.
+        SidecarError: `unreachable` when something else than a sidecar answers, or nothing within `HEALTH_SECONDS`.
     """
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
@@ -126,7 +132,7 @@ async def ask_health(transport: Transport) -> Health:
             pid=int(raw["pid"]),
         )
     except TimeoutError:
-        raise SidecarError(
+        raise _Silent(
             "unreachable",
             f"the server at {transport.url} did not answer within {HEALTH_SECONDS:.0f} s",
             hint="it may hang: stop it and try again",
@@ -151,7 +157,13 @@ async def find_server(settings: Settings) -> tuple[Address, Health] | None:
     transport = Transport(address.url, address.token)
     try:
         health = await ask_health(transport)
-    except Unanswered:
+    except _Silent as silent:
+        if not _runs(address.pid):
+            return None
+        silent.hint = f"it may hang: stop it with `kill {address.pid}` and try again"
+        raise
+    except (Unanswered, SidecarError):
+        # Nobody, or somebody else who has the port by now.
         return None
     finally:
         await transport.close()
@@ -195,7 +207,12 @@ async def ensure_server(settings: Settings, say: Say) -> Address:
                 said = health.stage
                 say(f"server: {said}")
             await asyncio.sleep(POLL_SECONDS)
-            health = await ask_health(transport)
+            try:
+                health = await ask_health(transport)
+            except _Silent:
+                # Loading a model can keep it from answering; only its end is a reason to give up.
+                if not _runs(address.pid):
+                    raise
     except Unanswered:
         raise _failed(settings, log_start, process) from None
     finally:
@@ -229,6 +246,15 @@ async def stop_server(settings: Settings, seconds: float = 30.0) -> bool:
             f"the server (process {health.pid}) did not stop within {seconds:.0f} s",
             hint=f"end it with `kill -9 {health.pid}`",
         ) from None
+    return True
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is a process of this user with this id."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError, OverflowError):
+        return False
     return True
 
 
@@ -316,9 +342,10 @@ async def _wait_for(settings: Settings, process: subprocess.Popen[bytes], log_st
     while True:
         if process.poll() is not None:
             raise _failed(settings, log_start, process)
-        found = await find_server(settings)
-        if found is not None:
-            return found
+        with contextlib.suppress(_Silent):
+            found = await find_server(settings)
+            if found is not None:
+                return found
         await asyncio.sleep(POLL_SECONDS)
 
 

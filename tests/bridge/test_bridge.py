@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ import pytest
 from sidecar import wire
 from sidecar.bridge import FrameError, peek_id, read_request
 from sidecar.client import BridgeClient, Client
-from sidecar.launch import read_address
+from sidecar.launch import find_server, read_address
 from sidecar.prove.provers import find_provers
 from sidecar.settings import Limits, Settings
 from tests.golden import write_bridge
@@ -462,6 +463,15 @@ def test_something_else_at_the_address_is_an_error_and_not_an_answer(tmp_path: P
     listener, url = answering(reply)
     with listener, running_bridge(tmp_path, LEAN_SIDECAR_URL=url) as bridge:
         assert code_of(bridge.status).code in ("unreachable", "bad_request")
+
+
+@pytest.mark.parametrize("reply", [b"SSH-2.0-OpenSSH_9.9\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", b""])
+def test_a_port_that_somebody_else_has_by_now_is_no_server(tmp_path: Path, reply: bytes) -> None:
+    listener, url = answering(reply)
+    address = {"url": url, "pid": os.getpid(), "instance": "x", "version": "0.1.0", "started": 0.0}
+    (tmp_path / "server.json").write_text(json.dumps(address))
+    with listener:
+        assert asyncio.run(find_server(Settings(runtime_folder=tmp_path))) is None
 
 
 def test_a_server_of_another_protocol_is_not_talked_to(tmp_path: Path) -> None:
