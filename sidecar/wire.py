@@ -83,6 +83,7 @@ _NUMBERS: dict[int, tuple[int, Callable[[bytes, int], tuple[Any, ...]]]] = {
 _CONSTANTS: dict[int, Value] = {0xC0: None, 0xC2: False, 0xC3: True}
 _STRINGS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
 _BINARIES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
+_SIZED = {**_STRINGS, **_BINARIES}
 _ARRAYS = {0xDC: 2, 0xDD: 4}
 _MAPS = {0xDE: 2, 0xDF: 4}
 
@@ -161,9 +162,11 @@ def _is_bounded(body: bytes, limits: Limits) -> bool:
         step = _FIXED_SIZES[byte]
         if step:
             position += step
-        elif byte in _STRINGS or byte in _BINARIES:
-            width = _STRINGS[byte] if byte in _STRINGS else _BINARIES[byte]
-            payload = position + 1 + width
+        elif byte == 0xD9:
+            # Short texts are most of a large body.
+            position += 2 + (body[position + 1] if position + 1 < size else 0)
+        elif byte in _SIZED:
+            payload = position + 1 + _SIZED[byte]
             position = payload + int.from_bytes(body[position + 1 : payload], "big")
         else:
             if byte < 0x90:
