@@ -93,9 +93,6 @@ _LATEX: Final[dict[str, str]] = {
     "langle": "⟨",
     "rangle": "⟩",
     "Vert": "‖",
-    "lVert": "‖",
-    "rVert": "‖",
-    "|": "‖",
 }
 _FORMATTING: Final = (
     "left right big Big bigg Bigg bigl bigr bigm middle mathbb mathbf mathcal mathrm mathfrak mathscr mathit mathsf "
@@ -117,6 +114,9 @@ _MARKS: Final = re.compile(
     r"|(?<=[^\W\d_]{2})[-/–](?=[^\W\d_]{2})|(?<=\b[^\W\d_])-(?=[^\W\d_]{2})"  # compound words: p-adic, left/right
     r"|(?<=\w)['’]s\b"
 )
+_OPENING_BARS: Final = re.compile(r"\\(?:left\s*(\\?\|)|lVert|lvert)\s*")
+_CLOSING_BARS: Final = re.compile(r"\s*\\(?:right\s*(\\?\|)|rVert|rvert)")
+_ENGLISH_TYPE: Final = re.compile(r"\bType(?= [a-z]{2})")
 _ENGLISH_IF: Final = re.compile(r"\b[Ii]f\b")
 
 
@@ -133,13 +133,21 @@ def query_text(query: str) -> str:
     if "\\" in text or "$" in text:
         text = _SET_BAR.sub(r"\1|", text)
         text = _GROUPING.sub(" ", _INVERSE.sub("⁻¹", text)).replace("\\{", "{").replace("\\}", "}")
+        text = _CLOSING_BARS.sub(_bar, _OPENING_BARS.sub(_bar, text))
         text = _COMMAND.sub(_command, text)
-    text = _MARKS.sub(" ", text)
+    text = _ENGLISH_TYPE.sub("type", _MARKS.sub(" ", text))
     return words(text if " else " in text else _ENGLISH_IF.sub(" ", text))
+
+
+def _bar(match: re.Match[str]) -> str:
+    bar = "|" if match[1] == "|" or match[0].strip().endswith("vert") else "‖"
+    return f" {bar}" if match.re is _OPENING_BARS else f"{bar} "
 
 
 def _command(match: re.Match[str]) -> str:
     name = match[1]
+    if name == "|":
+        return "‖"  # opens or closes a norm: what stands beside it tells
     if name in _LATEX:
         return f" {_LATEX[name]} "
     return " " if name in _SILENT else f" {name} "

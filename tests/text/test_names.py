@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.text.names import components, constant_words, loose_name, name_words
-from tests.text.strategies import ANY_TEXT
+from tests.text.strategies import ANY_TEXT, PATIENT
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,7 @@ def test_loose_names_meet_whatever_the_spelling() -> None:
 
 
 @given(ANY_TEXT)
+@PATIENT
 def test_any_name_can_be_spelled(name: str) -> None:
     assert all(word and not any(character.isspace() for character in word) for word in name_words(name))
     loose_name(name).encode()
@@ -62,6 +63,7 @@ def test_any_name_can_be_spelled(name: str) -> None:
 
 
 @given(st.lists(st.text("abcXY₁'_é𝒰", min_size=1, max_size=5), min_size=1, max_size=4))
+@PATIENT
 def test_components_join_to_the_name(parts: list[str]) -> None:
     assert components(".".join(parts)) == tuple(parts)
     assert components(".".join(f"«{part}»" for part in parts)) == tuple(parts)

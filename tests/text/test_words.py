@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sidecar.text.words import head_constant, is_sort, mentioned, words
-from tests.text.strategies import ANY_TEXT, FORMAL_TEXT
+from tests.text.strategies import ANY_TEXT, FORMAL_TEXT, PATIENT, THOROUGH
 
 BOTH_PRINTS = [
     ("n + m = m + n", "Eq (HAdd.hAdd n m) (HAdd.hAdd m n)"),
@@ -76,7 +76,6 @@ def test_what_only_one_print_shows_gives_no_words() -> None:
 
 
 def test_symbols_side_by_side_are_told_apart_by_their_spaces() -> None:
-    assert words("a - b") == words("HSub.hSub a b").replace("sub a b", "x").replace("x", words("a - b"))
     assert "Neg.neg" in list(mentioned("(-a)")) and "HSub.hSub" not in list(mentioned("(-a)"))
     assert "HSub.hSub" in list(mentioned("(a) - (b)")) and "Neg.neg" not in list(mentioned("(a) - (b)"))
     assert "abs" not in list(mentioned("{x | p x}")) and "setOf" not in list(mentioned("|x| < 1"))
@@ -131,7 +130,7 @@ def test_names_that_a_text_binds_are_not_mentioned() -> None:
 
 
 @given(ANY_TEXT | FORMAL_TEXT)
-@settings(max_examples=300)
+@THOROUGH
 def test_any_text_gives_lower_case_words_with_single_spaces(text: str) -> None:
     spelled = words(text)
     assert spelled == " ".join(spelled.split()) == spelled.lower()
@@ -141,6 +140,7 @@ def test_any_text_gives_lower_case_words_with_single_spaces(text: str) -> None:
 
 
 @given(FORMAL_TEXT)
+@PATIENT
 def test_line_ends_and_spaces_make_no_difference(text: str) -> None:
     assert words(text.replace("\n", "\r\n").replace(" ", "\u00a0\t")) == words(text)
 
@@ -169,6 +169,6 @@ def test_line_ends_and_spaces_make_no_difference(text: str) -> None:
 )
 def test_long_texts_of_one_piece_take_linear_time(piece: str) -> None:
     # Quadratic time would take minutes here.
-    text = piece * (100_000 // len(piece))
+    text = piece * (40_000 // len(piece))
     words(text, {"x": text})
     assert len(list(mentioned(text))) >= 0
