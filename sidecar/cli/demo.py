@@ -43,7 +43,7 @@ def run_demo(picture: Path | None, *, as_json: bool) -> int:
     from sidecar.settings import Settings
 
     goals, questions = example_questions()
-    with tempfile.TemporaryDirectory(prefix="lean-sidecar-demo-") as name:
+    with tempfile.TemporaryDirectory(prefix="lean-sidecar-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         began = time.perf_counter()
         manifest = build_index(example_corpus(), folder / "index", load_encoder("small"))
