@@ -181,8 +181,8 @@ class MicroBatcher:
             self._lock.notify_all()
 
     def _retry_after(self) -> float:
-        """Seconds until the waiting interactive work is done, in whole tenths between 0.1 and 60."""
-        tokens = sum(request.waiting_tokens for request in self._interactive)
+        """Seconds until what waits now is done, in tenths between 0.1 and 60."""
+        tokens = sum(request.waiting_tokens for lane in (self._interactive, self._bulk) for request in lane)
         rate = self._tokens_per_second or FIRST_SLICE_TOKENS / SLICE_SECONDS
         return round(min(60.0, max(0.1, tokens / rate)), 1)
 
@@ -204,7 +204,6 @@ class MicroBatcher:
             with self._lock:
                 self._closing = True
             self._fail_all(SidecarError("internal", f"the encoder's worker stopped: {error!r}"))
-            raise
 
     def _next(self) -> _Slice | None:
         """Wait for work and take the next slice; None when there will be none."""

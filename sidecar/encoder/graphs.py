@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
@@ -77,33 +77,46 @@ class GraphedForward:
         return expected
 
 
-def record_cuda_graph(forward: Forward, numbers: torch.Tensor, mask: torch.Tensor) -> Forward:
-    """Record a forward pass as a CUDA graph for one shape.
+class CudaGraphRecorder:
+    """Records forward passes as CUDA graphs on one device.
 
-    The graph reads and writes fixed memory: each replay copies the batch in, and its result is good until the next
-    replay. Steps (warm-up on a side stream, then capture) as PyTorch's notes on CUDA graphs describe.
+    A graph reads and writes fixed memory: each replay copies the batch in, and its result is good until the next
+    replay. All graphs of a recorder share one pool of memory, which is safe because they never run at the same time
+    and a result is copied out before the next one runs. The steps (warm-up on a side stream, then capture) are those of
+    PyTorch's notes on CUDA graphs.
     """
-    import torch
 
-    held_numbers, held_mask = numbers.clone(), mask.clone()
-    side = torch.cuda.Stream(device=numbers.device)  # type: ignore[no-untyped-call]
-    side.wait_stream(torch.cuda.current_stream(numbers.device))
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            forward(held_numbers, held_mask)
-    torch.cuda.current_stream(numbers.device).wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    # Other threads may use the GPU meanwhile (a search over the vectors): only this one's calls are recorded.
-    with torch.cuda.device(numbers.device), torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        held_vectors = forward(held_numbers, held_mask)
+    def __init__(self) -> None:
+        self._pool: Any = None
+        self._stream: Any = None
 
-    def replay(numbers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        held_numbers.copy_(numbers)
-        held_mask.copy_(mask)
-        graph.replay()
-        return held_vectors
+    def __call__(self, forward: Forward, numbers: torch.Tensor, mask: torch.Tensor) -> Forward:
+        """Record one shape: see `Record`."""
+        import torch
 
-    return replay
+        device = numbers.device
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(device=device)  # type: ignore[no-untyped-call]
+            self._pool = torch.cuda.graph_pool_handle()
+        held_numbers, held_mask = numbers.clone(), mask.clone()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.device(device):
+            self._stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._stream):
+                for _ in range(3):
+                    forward(held_numbers, held_mask)
+            torch.cuda.current_stream().wait_stream(self._stream)
+            # Other threads may use the GPU meanwhile (a search over the vectors): only this one's calls are recorded.
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
+                held_vectors = forward(held_numbers, held_mask)
+
+        def replay(numbers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            held_numbers.copy_(numbers)
+            held_mask.copy_(mask)
+            graph.replay()
+            return held_vectors
+
+        return replay
 
 
 def _with_rows(numbers: torch.Tensor, mask: torch.Tensor, size: int) -> tuple[torch.Tensor, torch.Tensor]:

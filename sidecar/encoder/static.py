@@ -45,6 +45,7 @@ class StaticEncoder:
         self._tokenizer = tokenizer
         self._table = np.ascontiguousarray(table[:, : description.dimension], dtype=np.float32)
         self._description = description
+        self._max_tokens = tokenizer.room_behind(description.prompts.values())
         self._source_hash = source_hash
 
     @classmethod
@@ -112,7 +113,7 @@ class StaticEncoder:
     @property
     def max_tokens(self) -> int:
         """See `Encoder.max_tokens`."""
-        return self._description.max_tokens
+        return self._max_tokens
 
     @property
     def backend(self) -> str:

@@ -7,7 +7,7 @@ nobody changes its truncation and padding; here both are switched off at load, a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,15 +53,9 @@ class TextTokenizer:
         at = next(i for i in range(len(framed)) if framed[i : i + len(plain)] == plain)
         self._prefix: list[int] = framed[:at]
         self._suffix: list[int] = framed[at + len(plain) :]
+        self._max_tokens = max_tokens
         self._room = max_tokens - len(self._prefix) - len(self._suffix)
-        if self._room < 1:
-            raise SidecarError(
-                "bad_request",
-                f"{max_tokens} tokens leave no room for a text beside "
-                f"{len(self._prefix) + len(self._suffix)} special tokens",
-                field="max_tokens",
-                hint="raise max_tokens in the encoder's folder",
-            )
+        self.room_behind([])
 
     @classmethod
     def from_folder(cls, folder: Path, max_tokens: int, *, special: bool, lower: bool = False) -> TextTokenizer:
@@ -95,6 +89,23 @@ class TextTokenizer:
     def vocabulary(self) -> int:
         """Number of tokens, added ones included."""
         return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+
+    def room_behind(self, prompts: Iterable[str]) -> int:
+        """Tokens of the longest text that is not cut behind any of the prompts, special tokens included.
+
+        Raises:
+            SidecarError: `bad_request` when the limit leaves no room for a text.
+        """
+        longest = max((len(row) for row in self._encode(list(prompts))), default=0)
+        if self._room - longest < 1:
+            raise SidecarError(
+                "bad_request",
+                f"{self._max_tokens} tokens leave no room for a text beside special tokens and a prompt, "
+                f"{self._max_tokens - self._room + longest} tokens",
+                field="max_tokens",
+                hint="raise max_tokens in the encoder's folder",
+            )
+        return self._max_tokens - longest
 
     def rows(self, texts: Sequence[str], prompt: str = "") -> list[list[int]]:
         """Token numbers of each text behind the prompt, cut at the limit, with special tokens.

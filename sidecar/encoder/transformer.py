@@ -17,7 +17,7 @@ import numpy as np
 from sidecar.encoder.base import FloatMatrix, Purpose
 from sidecar.encoder.buckets import plan
 from sidecar.encoder.folder import EncoderDescription, Pooling, fingerprint, folder_hash, weight_files
-from sidecar.encoder.graphs import BATCH_SIZES, Forward, GraphedForward, record_cuda_graph
+from sidecar.encoder.graphs import BATCH_SIZES, CudaGraphRecorder, Forward, GraphedForward
 from sidecar.encoder.hardware import has_fast_bfloat16
 from sidecar.encoder.threads import model_threads
 from sidecar.encoder.vectors import unit_rows
@@ -90,6 +90,7 @@ class TransformerEncoder:
         self._forward = forward
         self._dimension = dimension
         self._description = description
+        self._max_tokens = tokenizer.room_behind(description.prompts.values())
         self._batching = batching
         self._device = device
         self._threads = threads
@@ -109,7 +110,7 @@ class TransformerEncoder:
     @property
     def max_tokens(self) -> int:
         """See `Encoder.max_tokens`."""
-        return self._description.max_tokens
+        return self._max_tokens
 
     @property
     def backend(self) -> str:
@@ -131,7 +132,7 @@ class TransformerEncoder:
         rows = self._tokenizer.rows(texts, self._description.prompt(purpose))
         batches = plan(
             [len(row) for row in rows],
-            self.max_tokens,
+            self._description.max_tokens,
             tokens_per_batch=self._batching.tokens,
             texts_per_batch=self._batching.texts if purpose == "declaration" else self._batching.queries,
         )
@@ -182,7 +183,7 @@ def load_transformer(
     encoder = TransformerEncoder(
         name,
         tokenizer,
-        forward if on_cpu else GraphedForward(forward, record_cuda_graph),
+        forward if on_cpu else GraphedForward(forward, CudaGraphRecorder()),
         dimension,
         description,
         CPU_BATCHING if on_cpu else GPU_BATCHING,

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from sidecar.encoder.graphs import BATCH_SIZES, LONGEST, Forward, GraphedForward
+from tests.encoder.recorder import Recorder
 
 
 class Model:
@@ -23,30 +24,6 @@ class Model:
         return (features * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
-class Recorder:
-    """Records like a CUDA graph: fixed memory for one shape, and one result that each replay overwrites."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.shapes: list[tuple[int, int]] = []
-        self.replays = 0
-
-    def __call__(self, forward: Forward, numbers: torch.Tensor, mask: torch.Tensor) -> Forward:
-        self.shapes.append((numbers.shape[0], numbers.shape[1]))
-        held_numbers, held_mask = numbers.clone(), mask.clone()
-        held = self.model(held_numbers, held_mask)
-        assert held.isfinite().all()
-
-        def replay(numbers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-            self.replays += 1
-            held_numbers.copy_(numbers)
-            held_mask.copy_(mask)
-            held.copy_(self.model(held_numbers, held_mask))
-            return held
-
-        return replay
-
-
 def batch(texts: int, length: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     chooser = torch.Generator().manual_seed(seed)
     numbers = torch.randint(1, 1_000, (texts, length), generator=chooser)
@@ -56,7 +33,7 @@ def batch(texts: int, length: int, seed: int = 0) -> tuple[torch.Tensor, torch.T
 
 def test_replays_give_what_the_model_gives_for_any_number_of_texts() -> None:
     model = Model()
-    recorder = Recorder(model)
+    recorder = Recorder()
     graphed = GraphedForward(model, recorder)
     for seed, texts in enumerate([1, 2, 3, 4, 5, 16, 17, 63, 64, 3, 1, 200]):
         for length in (8, 24):
@@ -69,7 +46,7 @@ def test_replays_give_what_the_model_gives_for_any_number_of_texts() -> None:
 
 def test_a_result_outlives_the_next_replay() -> None:
     model = Model()
-    graphed = GraphedForward(model, Recorder(model))
+    graphed = GraphedForward(model, Recorder())
     graphed(*batch(3, 8))
     first = graphed(*batch(3, 8, seed=1))
     kept = first.clone()
@@ -79,7 +56,7 @@ def test_a_result_outlives_the_next_replay() -> None:
 
 def test_shapes_without_a_recording_run_as_they_are() -> None:
     model = Model()
-    recorder = Recorder(model)
+    recorder = Recorder()
     graphed = GraphedForward(model, recorder)
     for texts, length in ((1, LONGEST + 1), (BATCH_SIZES[-1] + 1, 8)):
         numbers, mask = batch(texts, length)

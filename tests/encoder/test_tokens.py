@@ -94,6 +94,12 @@ def test_a_limit_without_room_is_refused() -> None:
     assert caught.value.field == "max_tokens"
 
 
+def test_a_prompt_takes_room_from_the_text() -> None:
+    assert tokenizer(20).room_behind(["one two three ", "one "]) == 17
+    with pytest.raises(SidecarError, match="no room"):
+        tokenizer(5).room_behind(["one two three "])
+
+
 def test_threads_get_what_one_thread_gets() -> None:
     chooser = random.Random(5)
     texts = [" ".join(f"{chooser.choice('abcdefgh')}{chooser.randrange(400)}" for _ in range(60)) for _ in range(200)]

@@ -17,11 +17,13 @@ from sidecar.corpus.example_questions import example_questions
 from sidecar.corpus.source import example_corpus
 from sidecar.encoder import transformer
 from sidecar.encoder.base import Encoder, FloatMatrix
+from sidecar.encoder.graphs import GraphedForward
 from sidecar.encoder.load import load_encoder
-from sidecar.encoder.transformer import pool
+from sidecar.encoder.transformer import GPU_BATCHING, pool
 from sidecar.errors import SidecarError
 from sidecar.text.declaration import declaration_text
 from sidecar.text.goal import goal_text
+from tests.encoder.recorder import Recorder
 
 
 def sentences(count: int, longest: int, seed: int = 0) -> list[str]:
@@ -117,6 +119,22 @@ def test_declarations_may_be_batched_in_any_way(small: Encoder) -> None:
     whole = small.encode(texts, "declaration")
     parts = np.concatenate([small.encode(texts[at : at + 7], "declaration") for at in range(0, len(texts), 7)])
     assert cosines(whole, parts).min() > 0.9999
+
+
+def test_batches_as_on_a_gpu_give_the_same_vectors(small: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder()
+    monkeypatch.setattr(small, "_forward", GraphedForward(small._forward, recorder))  # type: ignore[attr-defined]
+    monkeypatch.setattr(small, "_batching", GPU_BATCHING)
+    texts = [*sentences(20, 40), "", *sentences(5, 40, seed=1)]
+    first = small.encode(texts, "goal")
+    again = small.encode(texts, "goal")
+    assert recorder.replays > len(recorder.shapes) > 3
+    monkeypatch.undo()
+    expected = small.encode(texts, "goal")
+    filled = [row for row, text in enumerate(texts) if text]
+    assert cosines(first, expected)[filled].min() > 0.999
+    assert cosines(again, expected)[filled].min() > 0.999
+    assert not again[20].any()
 
 
 @pytest.mark.parametrize("purpose", ["goal", "declaration"])
@@ -230,7 +248,9 @@ def tiny_encoder(folder: Path, pooling: str, *, dense: bool = False) -> Any:
 def test_a_decoder_with_left_padding_and_prompts(tmp_path: Path) -> None:
     theirs = tiny_decoder(tmp_path / "model")
     ours = load_encoder(str(tmp_path / "model"), threads=1, device="cpu")
-    assert (ours.dimension, ours.max_tokens) == (32, 64)
+    assert ours.dimension == 32
+    prompt = theirs.tokenizer("Instruct: find\nQuery:", add_special_tokens=False).input_ids
+    assert ours.max_tokens == 64 - len(prompt)
     texts = sentences(12, 60)
     assert cosines(ours.encode(texts, "goal"), theirs.encode_query(texts)).min() > 0.999
     assert cosines(ours.encode(texts, "question"), theirs.encode_query(texts)).min() > 0.999
