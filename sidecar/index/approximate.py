@@ -25,7 +25,7 @@ PROBED_SHARE = 1 / 16
 CANDIDATES = 4
 """Rows that are scored exactly, as a multiple of k."""
 
-NARROW_SHARE = 0.05
+NARROW_SHARE = 0.2
 """Masks that leave a smaller share of the rows are searched exactly."""
 
 _BLOCK = 1 << 16

@@ -105,6 +105,20 @@ class LexicalTable:
         number = self._words.find(word)
         return 0 if number is None else len(self.rows_of[number])
 
+    def held(self, words: Sequence[str], rows: RowArray) -> BoolArray:
+        """Which words the texts of some rows hold.
+
+        Returns:
+            bool, shape (words, rows).
+        """
+        held = np.zeros((len(words), len(rows)), dtype=np.bool_)
+        for place, number in enumerate(self._words.find_all(words).tolist()):
+            if number >= 0:
+                holding = self.rows_of[number]
+                found = np.minimum(np.searchsorted(holding, rows), len(holding) - 1)
+                held[place] = holding[found] == rows
+        return held
+
     def search(self, words: Sequence[str], limit: int, mask: BoolArray | None = None) -> tuple[RowArray, FloatArray]:
         """Rank the rows that hold at least one of the words.
 

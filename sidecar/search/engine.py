@@ -13,14 +13,12 @@ rewritten text. A deprecated declaration never stands before what replaces it, u
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sidecar.corpus.records import Declaration
 from sidecar.encoder.base import FloatMatrix
 from sidecar.errors import SidecarError
 from sidecar.fusion import fuse
@@ -28,13 +26,13 @@ from sidecar.index.index import Index
 from sidecar.search.filters import Filters, kind_numbers
 from sidecar.search.links import DocumentationLinks
 from sidecar.search.names import Named, find_named, written_as_name
-from sidecar.search.order import Chosen, Ordering
+from sidecar.search.order import Ordering
 from sidecar.search.priors import Priors
-from sidecar.search.rankings import Question, Rankings
-from sidecar.search.reasons import deprecated_reason, meta_reason, ranking_reason
-from sidecar.search.request import Reason, SearchAnswer, SearchRequest, SearchResult, SearchWarning
+from sidecar.search.rankings import Question, Rankings, sources
+from sidecar.search.request import SearchAnswer, SearchRequest, SearchResult, SearchWarning
+from sidecar.search.results import Results
 from sidecar.search.rewriter import Rewriter, rewrite_query
-from sidecar.search.weights import DEPTH, RANK_CONSTANT, RankingName, weights_for
+from sidecar.search.weights import DEPTH, RANK_CONSTANT, weights_for
 from sidecar.select.clock import Clock
 from sidecar.select.embeddings import Batcher
 from sidecar.text.clean import one_line
@@ -95,12 +93,12 @@ class SearchEngine:
         self._index = index
         self._batcher = batcher
         self._rewriter = rewriter
-        self._links = links or DocumentationLinks()
         self._weights = weights_for(index.vectors("search").encoder)
         self._filters = Filters(index)
         self._priors = Priors(index)
         self._rankings = Rankings(index, self._priors)
         self._ordering = Ordering(index, self._priors)
+        self._results = Results(index, self._priors, links or DocumentationLinks(), self._weights)
 
     async def search(self, request: SearchRequest) -> SearchAnswer:
         """Answer a request.
@@ -169,15 +167,11 @@ class SearchEngine:
         with clock.stage("meaning"):
             self._rankings.by_meaning(search.questions, vectors, search.targets, search.depth)
         with clock.stage("fuse"):
-            sources: dict[str, tuple[RankingName, Question]] = {
-                f"{name} of question {place}": (name, question)
-                for place, question in enumerate(search.questions)
-                for name in question.rankings
-            }
+            found = sources(search.questions)
             fused = fuse(
-                {key: question.rankings[name] for key, (name, question) in sources.items()},
-                {key: self._weights[name] for key, (name, _) in sources.items()},
-                search.depth * len(sources),
+                {name: source.rows for name, source in found.items()},
+                {name: self._weights[source.ranking] for name, source in found.items()},
+                search.depth * len(found),
                 RANK_CONSTANT,
             )
             chosen = self._ordering.choose(
@@ -188,48 +182,7 @@ class SearchEngine:
                 k=search.request.k,
             )
         with clock.stage("results"):
-            ranks = {item.item: item.ranks for item in fused}
-            declarations = self._index.declarations([each.row for each in chosen])
-            return [
-                self._result(each, declaration, self._reasons(each.row, declaration, ranks.get(each.row, {}), sources))
-                for each, declaration in zip(chosen, declarations, strict=True)
-            ]
-
-    def _reasons(
-        self,
-        row: int,
-        declaration: Declaration,
-        ranks: Mapping[str, int],
-        sources: Mapping[str, tuple[RankingName, Question]],
-    ) -> Iterator[Reason]:
-        """What the rankings say about a row, the weightiest first."""
-
-        def share(key: str) -> float:
-            return self._weights[sources[key][0]] / (RANK_CONSTANT + ranks[key])
-
-        for key in sorted(ranks, key=share, reverse=True):
-            name, question = sources[key]
-            yield ranking_reason(self._index.labels, name, ranks[key], question, row, declaration)
-
-    def _result(self, chosen: Chosen, declaration: Declaration, reasons: Iterator[Reason]) -> SearchResult:
-        why = [*chosen.reasons, *reasons]
-        deprecated: str | Literal[False] | None = False
-        if self._index.deprecated[chosen.row]:
-            deprecated = self._index.replacement(chosen.row)
-            why.append(deprecated_reason(deprecated))
-        if self._priors.meta[chosen.row] and not chosen.named:
-            why.append(meta_reason())
-        return SearchResult(
-            name=declaration.name,
-            kind=declaration.kind,
-            module=declaration.module,
-            signature=declaration.shown,
-            docstring=declaration.docstring,
-            link=self._links.link(declaration.name, declaration.module),
-            score=round(chosen.score, 6),
-            why=tuple(why),
-            deprecated=deprecated,
-        )
+            return self._results.make(chosen, found, {item.item: item.ranks for item in fused})
 
 
 def _nothing(search: _Search) -> SearchWarning:

@@ -47,6 +47,28 @@ class Question:
     rankings: dict[RankingName, RowArray] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One ranking of one question."""
+
+    ranking: RankingName
+    question: Question
+
+    @property
+    def rows(self) -> RowArray:
+        """Its rows, best first."""
+        return self.question.rankings[self.ranking]
+
+
+def sources(questions: Sequence[Question]) -> dict[str, Source]:
+    """Every ranking that was made, under a name of its own."""
+    return {
+        f"{ranking} of question {place}": Source(ranking, question)
+        for place, question in enumerate(questions)
+        for ranking in question.rankings
+    }
+
+
 class Rankings:
     """Ranks the rows of an index.
 

@@ -5,15 +5,12 @@ In: the ranks that the parts of the search gave a row, and what is known about i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from sidecar.corpus.records import Declaration
-from sidecar.index.labels import NAME, SENTENCE, TITLE, LabelTable
+from sidecar.index.labels import NAME, SENTENCE, TITLE
 from sidecar.search.rankings import Question
 from sidecar.search.request import Reason
-from sidecar.search.weights import RankingName
-from sidecar.text.declaration import declaration_text
 from sidecar.text.names import name_words
 from sidecar.text.stems import stem
 
@@ -37,24 +34,25 @@ def named_reason(group: int, place: int) -> Reason:
     return Reason("name", place + 1, NAMED[group])
 
 
-def ranking_reason(
-    labels: LabelTable, ranking: RankingName, rank: int, question: Question, row: int, declaration: Declaration
-) -> Reason:
-    """Reason of a row that a ranking of the query, or of the rewritten query, holds."""
-    if ranking == "name" and question.agreement is not None:
-        source = labels.source(question.agreement, row)
-        detail = _LABELS[source]
-        if source == NAME:
-            own = {stem(word) for word in name_words(declaration.name)}
-            detail += f": {_listed([word for word in question.words if stem(word) in own])}"
-    elif ranking == "words":
-        held = set(declaration_text(declaration).split())
-        matched = [word for word in question.words if word in held]
-        count = f" ({len(matched)} of {len(question.words)})" if len(question.words) > 1 else ""
-        detail = f"words matched{count}: {_listed(matched)}"
-    else:
-        detail = "similar in meaning"
-    return Reason(ranking, rank, f"{detail} (rewritten query)" if question.rewritten else detail)
+def label_reason(question: Question, rank: int, source: int, name: str) -> Reason:
+    """Reason of a row of which a label agrees with a question; `source` is what the label was taken from."""
+    detail = _LABELS[source]
+    if source == NAME:
+        own = {stem(word) for word in name_words(name)}
+        detail += f": {_listed([word for word in question.words if stem(word) in own])}"
+    return Reason("name", rank, _said_of(question, detail))
+
+
+def words_reason(question: Question, rank: int, held: Iterable[bool]) -> Reason:
+    """Reason of a row whose text holds words of a question; `held` says for each word whether it does."""
+    matched = [word for word, holds in zip(question.words, held, strict=True) if holds]
+    count = f" ({len(matched)} of {len(question.words)})" if len(question.words) > 1 else ""
+    return Reason("words", rank, _said_of(question, f"words matched{count}: {_listed(matched)}"))
+
+
+def meaning_reason(question: Question, rank: int) -> Reason:
+    """Reason of a row whose vector is near that of a question."""
+    return Reason("meaning", rank, _said_of(question, "similar in meaning"))
 
 
 def deprecated_reason(replacement: str | None) -> Reason:
@@ -72,7 +70,10 @@ def replaces_reason(deprecated: str) -> Reason:
     return Reason("name", None, f"replaces {deprecated}, which is deprecated")
 
 
+def _said_of(question: Question, detail: str) -> str:
+    return f"{detail} (rewritten query)" if question.rewritten else detail
+
+
 def _listed(words: Sequence[str], most: int = 8) -> str:
-    distinct = list(dict.fromkeys(words))
-    rest = f" and {len(distinct) - most} more" if len(distinct) > most else ""
-    return ", ".join(distinct[:most]) + rest
+    rest = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + rest

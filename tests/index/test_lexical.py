@@ -99,3 +99,12 @@ def test_nothing_to_find_gives_nothing(table: LexicalTable, words: list[str], li
 def test_document_frequencies(table: LexicalTable) -> None:
     assert table.document_frequency("add") == 4
     assert table.document_frequency("unheard") == 0
+
+
+def test_which_words_the_rows_hold(table: LexicalTable) -> None:
+    words = ["compact", "nowhere", "comm"]
+    rows = np.arange(len(TEXTS))
+    expected = [[word in text.split() for _, text in TEXTS] for word in words]
+    assert table.held(words, rows).tolist() == expected
+    assert table.held([], rows).shape == (0, len(TEXTS))
+    assert table.held(words, rows[:0]).shape == (3, 0)
