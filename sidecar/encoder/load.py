@@ -1,7 +1,7 @@
 """Names to encoders.
 
-In: a tier (`small`, `static`), a folder, or the name of a model on the hub. Out: an `Encoder`. Nothing is downloaded
-unless the name is one that only a hub can know (`owner/model`, and no such folder), which nobody gives by accident.
+In: a tier (`small`, `static`), a folder, or a model on the hub. Out: an `Encoder`. The network is used for names that
+begin with `hub:` and no others, and for those only when the model is not on this machine yet.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from sidecar.errors import SidecarError
 
 TIERS = ("small", "static")
 
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+HUB = "hub:"
+"""What a name on the hub begins with, so that a folder's name that is misspelt is looked up nowhere."""
 
 
 def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encoder:
     """Load an encoder.
 
     Args:
-        name: `small` (MiniLM-L6), `static` (its token table), a folder (see `folder.py`), or `owner/model` on the hub.
+        name: `small` (MiniLM-L6), `static` (its token table), a folder (see `folder.py`), or
+            `hub:owner/model`.
         threads: Threads on a CPU; 0 for half the usable cores, at most 4.
         device: `auto`, `cpu`, `cuda` or `cuda:N`. `static` always runs on the CPU.
 
@@ -50,29 +52,33 @@ def _built_in_folder() -> Path:
 
 
 def _folder(name: str) -> Path:
+    if name.startswith(HUB):
+        return _from_hub(name.removeprefix(HUB))
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name and folder.is_dir():
         return folder
-    if _HUB_NAME.fullmatch(name):
-        return _download(name)
     raise SidecarError(
         "not_found",
         f"no encoder {name!r}",
         field="encoder",
-        hint=f"give {', '.join(TIERS)}, a folder, or owner/model for a model on the hub",
+        hint=f"give {', '.join(TIERS)}, a folder, or {HUB}owner/model for a model on the hub",
     )
 
 
-def _download(name: str) -> Path:
+def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
+    # Weights in other formats and code are never fetched, so that nothing can run them.
+    patterns = ["*.safetensors", "*.json", "*.txt", "*.model"]
     try:
-        # Weights in other formats and code files are never fetched, so that nothing can run them.
-        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"]))
+        try:
+            return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=True))
+        except FileNotFoundError:
+            return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:
         raise SidecarError(
             "not_found",
-            f"{name!r} is no folder here, and the hub did not give it: {error}",
+            f"the hub did not give {name!r}: {error}",
             field="encoder",
             hint=f"give {', '.join(TIERS)} or the folder of a model that is on this machine",
         ) from error

