@@ -11,7 +11,7 @@ import typer
 
 app = typer.Typer(help="Build, inspect, verify and update an index.", no_args_is_help=True)
 
-ENCODER_HELP = "small, static, a folder with a model, or the name of a model on a hub."
+ENCODER_HELP = "small, static, a folder with a model, or hub:owner/model for a model on a hub."
 
 
 @app.command()
