@@ -40,6 +40,7 @@ from sidecar.index.approximate import APPROXIMATE_ROWS, build_lists
 from sidecar.index.embed import KnownVectors, Plan, VectorFile
 from sidecar.index.exact import HalfMatrix
 from sidecar.index.index import Index
+from sidecar.index.layout import building_folder
 from sidecar.index.lock import writer_lock
 from sidecar.index.manifest import (
     FORMAT,
@@ -230,7 +231,7 @@ class _Build:
         self._corpus = corpus
         self._corpus_fingerprint = corpus.fingerprint()
         self._folder = folder
-        self._building = folder.with_name(folder.name + ".building")
+        self._building = building_folder(folder)
         self._instances = instances
         self._approximate_rows = approximate_rows
         self._files: dict[str, VectorFile] = {}

@@ -1,4 +1,4 @@
-"""Names of the files of an index.
+"""Names of the files and folders of an index.
 
 In: nothing. Out: the names that those who write and those who read agree on. Tables that keep their own file names
 (`constants.py`, `labels.py`, `lexical.py`, `store.py`) are not listed.
@@ -6,6 +6,7 @@ In: nothing. Out: the names that those who write and those who read agree on. Ta
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 GRAPH_FILE: Final = "imports.npz"
@@ -32,3 +33,18 @@ TEXT_HASHES_FILE: Final = "text-hashes.npy"
 """uint8, shape (rows, HASH_BYTES): hash of each canonical text."""
 
 HASH_BYTES: Final = 16
+
+
+def building_folder(folder: Path) -> Path:
+    """Where an index grows before it takes its place."""
+    return folder.with_name(folder.name + ".building")
+
+
+def replaced_folder(folder: Path) -> Path:
+    """Where an index that is replaced waits for its end where folders cannot be exchanged in one step."""
+    return folder.with_name(folder.name + ".replaced")
+
+
+def lock_file(folder: Path) -> Path:
+    """What whoever writes an index holds."""
+    return folder.with_name(folder.name + ".lock")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sidecar.errors import SidecarError
+from sidecar.index.layout import lock_file
 
 
 @contextlib.contextmanager
@@ -23,7 +24,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
     """
     import fcntl
 
-    path = folder.with_name(folder.name + ".lock")
+    path = lock_file(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from sidecar.errors import SidecarError
+from sidecar.index.layout import building_folder, replaced_folder
 
 FORMAT: Final = 1
 """Version of the folder's layout; an index of another version is refused."""
 
 MANIFEST_FILE: Final = "manifest.json"
 KIND: Final = "lean-sidecar index"
+
+_LOOKS: Final = 5
+_PAUSE_SECONDS: Final = 0.02
 
 Role = Literal["premises", "search"]
 """What a vector set is used for."""
@@ -157,8 +163,6 @@ class Manifest:
         with temporary.open("w", encoding="utf-8") as file:
             json.dump(body, file, ensure_ascii=True, indent=1, sort_keys=True)
             file.flush()
-            import os
-
             os.fsync(file.fileno())
         temporary.replace(folder / MANIFEST_FILE)
 
@@ -170,44 +174,70 @@ class Manifest:
             SidecarError: `not_found` when there is no index; `conflict` when it is damaged, foreign, or of another
                 version.
         """
-        body = _load(folder)
-        if body.get("kind") != KIND:
-            raise SidecarError(
-                "conflict",
-                f"{folder / MANIFEST_FILE} does not belong to an index of lean-sidecar (kind {body.get('kind')!r})",
-                field="index",
-                hint=f"choose another folder, or {rebuild_hint('FOLDER')}",
-            )
-        if body.get("format") != FORMAT:
-            age = "newer" if isinstance(body.get("format"), int) and body["format"] > FORMAT else "older"
-            mend = f"upgrade lean-sidecar, or {rebuild_hint(folder)}" if age == "newer" else rebuild_hint(folder)
-            raise SidecarError(
-                "conflict",
-                f"index {folder} has format {body.get('format')!r}, {age} than format {FORMAT} of this version",
-                field="index",
-                hint=mend,
-            )
-        if body.pop("checksum", None) != _checksum(body):
-            raise damaged(folder, f"{MANIFEST_FILE} does not match its own checksum")
-        try:
-            manifest = cls(
-                **{name: body[name] for name in cls.__dataclass_fields__ if name not in ("vectors", "build", "files")},
-                vectors={name: VectorEntry(**entry) for name, entry in body["vectors"].items()},
-                build=BuildFigures(**body["build"]),
-                files={name: FileEntry(**entry) for name, entry in body["files"].items()},
-            )
-            for role in ROLES:
-                manifest.vector_entry(role)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise damaged(folder, f"{MANIFEST_FILE} lacks a field or has a foreign one: {error}") from error
-        for name, entry in manifest.files.items():
+        content = _content(folder)
+        while True:
             try:
-                found = (folder / name).stat().st_size
-            except OSError:
-                raise damaged(folder, f"{name} is missing") from None
-            if found != entry.bytes:
-                raise damaged(folder, f"{name} has {found} bytes instead of {entry.bytes}")
-        return manifest
+                return _checked(folder, content)
+            except SidecarError:
+                # Another index may have taken the folder between the look at the manifest and that at the files.
+                later = _content(folder)
+                if later == content:
+                    raise
+                content = later
+
+
+def _checked(folder: Path, content: bytes | None) -> Manifest:
+    """The manifest in a file's content, if all that it says of the folder is so."""
+    if content is None:
+        raise _missing(folder)
+    body = _object(folder, content)
+    if body.get("kind") != KIND:
+        raise SidecarError(
+            "conflict",
+            f"{folder / MANIFEST_FILE} does not belong to an index of lean-sidecar (kind {body.get('kind')!r})",
+            field="index",
+            hint=f"choose another folder, or {rebuild_hint('FOLDER')}",
+        )
+    if body.get("format") != FORMAT:
+        age = "newer" if isinstance(body.get("format"), int) and body["format"] > FORMAT else "older"
+        mend = f"upgrade lean-sidecar, or {rebuild_hint(folder)}" if age == "newer" else rebuild_hint(folder)
+        raise SidecarError(
+            "conflict",
+            f"index {folder} has format {body.get('format')!r}, {age} than format {FORMAT} of this version",
+            field="index",
+            hint=mend,
+        )
+    if body.pop("checksum", None) != _checksum(body):
+        raise damaged(folder, f"{MANIFEST_FILE} does not match its own checksum")
+    try:
+        manifest = Manifest(
+            **{name: body[name] for name in Manifest.__dataclass_fields__ if name not in ("vectors", "build", "files")},
+            vectors={name: VectorEntry(**entry) for name, entry in body["vectors"].items()},
+            build=BuildFigures(**body["build"]),
+            files={name: FileEntry(**entry) for name, entry in body["files"].items()},
+        )
+        for role in ROLES:
+            manifest.vector_entry(role)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise damaged(folder, f"{MANIFEST_FILE} lacks a field or has a foreign one: {error}") from error
+    named = {name for entry in manifest.vectors.values() for name in (entry.file, entry.approximate) if name}
+    strange = next(
+        (name for name in (*named, *manifest.files) if name not in manifest.files or _leads_away(name)), None
+    )
+    if strange is not None:
+        raise damaged(folder, f"{MANIFEST_FILE} names the file {strange!r}, which cannot be part of it")
+    for name, entry in manifest.files.items():
+        try:
+            found = (folder / name).stat().st_size
+        except OSError:
+            raise damaged(folder, f"{name} is missing") from None
+        if found != entry.bytes:
+            raise damaged(folder, f"{name} has {found} bytes instead of {entry.bytes}")
+    return manifest
+
+
+def _leads_away(name: str) -> bool:
+    return Path(name).name != name
 
 
 def rebuild_hint(folder: Path | str, encoder: str = "small") -> str:
@@ -231,16 +261,27 @@ def _checksum(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
 
 
-def _load(folder: Path) -> dict[str, Any]:
+def _content(folder: Path) -> bytes | None:
+    """What the manifest's file holds, None when there is none."""
     path = folder / MANIFEST_FILE
+    for _ in range(_LOOKS):
+        try:
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            if not replaced_folder(folder).is_dir():
+                return None
+            # Another index is about to take the place of the one that has just been put aside.
+            time.sleep(_PAUSE_SECONDS)
+        except OSError as error:
+            raise SidecarError(
+                "not_found", f"{path} cannot be read: {error.strerror}", field="index", hint="check its permissions"
+            ) from error
+    return None
+
+
+def _object(folder: Path, content: bytes) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise _missing(folder) from None
-    except OSError as error:
-        raise SidecarError(
-            "not_found", f"{path} cannot be read: {error.strerror}", field="index", hint="check its permissions"
-        ) from error
+        body = json.loads(content)
     except ValueError as error:
         raise damaged(folder, f"{MANIFEST_FILE} is not JSON: {error}") from error
     if not isinstance(body, dict):
@@ -249,7 +290,7 @@ def _load(folder: Path) -> dict[str, Any]:
 
 
 def _missing(folder: Path) -> SidecarError:
-    unfinished = folder.with_name(folder.name + ".building")
+    unfinished = building_folder(folder)
     if unfinished.is_dir() and not folder.exists():
         return SidecarError(
             "not_found",

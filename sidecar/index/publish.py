@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from sidecar.errors import SidecarError
+from sidecar.index.layout import replaced_folder
 from sidecar.index.manifest import MANIFEST_FILE
 from sidecar.index.store import STORE_FILE
 
@@ -40,11 +41,6 @@ def check_place(folder: Path) -> None:
         field="output",
         hint="choose a folder that is new or empty, or one with an index to replace",
     )
-
-
-def replaced_folder(folder: Path) -> Path:
-    """Where the old index waits for its end where folders cannot be exchanged in one step."""
-    return folder.with_name(folder.name + ".replaced")
 
 
 def publish(built: Path, folder: Path) -> None:

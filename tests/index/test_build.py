@@ -20,6 +20,7 @@ from sidecar.errors import SidecarError
 from sidecar.index import build
 from sidecar.index.build import build_index
 from sidecar.index.index import Index
+from sidecar.index.layout import replaced_folder
 from sidecar.index.lock import writer_lock
 from sidecar.index.manifest import Manifest
 from sidecar.index.staging import Staging
@@ -279,10 +280,10 @@ class TestReplacing:
         first = build_index(_small(tmp_path / "one", 20), folder, static)
         second = build_index(_small(tmp_path / "two", 30), folder, static)
         assert Manifest.read(folder) == second != first
-        assert not publish.replaced_folder(folder).exists()
+        assert not replaced_folder(folder).exists()
 
         # A process that ended between the two steps left the old index aside; the next build brings it back first.
-        folder.rename(publish.replaced_folder(folder))
+        folder.rename(replaced_folder(folder))
         with pytest.raises(SidecarError, match="no declaration"):
             build_index(_Nothing(), folder, static)  # type: ignore[arg-type]
         assert Manifest.read(folder) == second

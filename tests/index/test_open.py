@@ -96,6 +96,18 @@ def test_a_foreign_folder_is_refused(copied: Path) -> None:
     assert "does not belong to an index" in _refused(copied).message
 
 
+@pytest.mark.parametrize("name", ["../elsewhere.f16", "/etc/hostname", "unlisted.f16"])
+def test_a_manifest_leads_to_no_other_file(copied: Path, name: str) -> None:
+    def change(body: dict[str, Any]) -> None:
+        for entry in body["vectors"].values():
+            if name != "unlisted.f16":
+                body["files"][name] = body["files"].pop(entry["file"])
+            entry["file"] = name
+
+    _seal_again(copied, change)
+    assert f"{name!r}, which cannot be part of it" in _refused(copied).message
+
+
 def test_a_broken_database_is_refused_at_once(copied: Path) -> None:
     path = copied / STORE_FILE
     path.write_bytes(b"\0" * path.stat().st_size)
