@@ -33,6 +33,9 @@ from sidecar.transport import Answer, Transport, Unanswered
 SKIPPED_BYTES = 1 << 30
 """A frame that declares more than this is no frame: the stream is out of step and cannot be followed any more."""
 
+FINISH_SECONDS = 1.0
+"""How long the last messages may take to be written when the bridge ends."""
+
 ANSWER_GRACE_SECONDS = 1.0
 """How much later than the deadline the server's answer may come: it says more than our own."""
 
@@ -407,7 +410,7 @@ class _Output(threading.Thread):
         self._handle = handle
         self._loop = loop
         self._broken = broken
-        self._messages: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]] | None] = queue.SimpleQueue()
 
     def send(self, message: bytes) -> asyncio.Future[None]:
         """Queue a message; the future is done when it is written."""
@@ -415,10 +418,15 @@ class _Output(threading.Thread):
         self._messages.put((wire.frame(message), written))
         return written
 
+    def finish(self) -> None:
+        """Let what is queued be written before the process ends, unless the client does not read."""
+        self._messages.put(None)
+        self.join(FINISH_SECONDS)
+
     def run(self) -> None:
-        """Write until the process ends or the reader is gone."""
-        while True:
-            message, written = self._messages.get()
+        """Write until told to finish or until the reader is gone."""
+        while (queued := self._messages.get()) is not None:
+            message, written = queued
             rest = memoryview(message)
             try:
                 while rest:
@@ -459,6 +467,7 @@ async def _serve(settings: Settings, input_handle: int, output_handle: int) -> i
         return await ended
     finally:
         await bridge.close()
+        output.finish()
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: object) -> None:
