@@ -140,7 +140,7 @@ class LexicalTable:
             scores[self.rows_of.values[span]] += self._worth[span] * np.float32(rarity * _STEP)
         if mask is not None:
             scores *= mask
-        found = np.flatnonzero(scores)
+        found = np.flatnonzero(scores > 0)  # on booleans it takes a tenth of the time
         if len(found) > limit:
             values = scores[found]
             least = np.partition(values, len(values) - limit)[len(values) - limit] if limit > 0 else np.inf

@@ -66,10 +66,12 @@ def find_named(index: Index, priors: Priors, query: str, mask: BoolArray) -> Nam
     Args:
         index: Where to look.
         priors: Orders rows that share a spelling.
-        query: One line. A pasted declaration names what it declares.
+        query: One line. A pasted declaration names what it declares, but only by its exact name: its author may call it
+            `foo`, or `X`.
         mask: Rows that may be found. Only an exact name is found although it is no search target.
     """
-    spelled = spelled_name(query)
+    declared = _DECLARED.match(query.strip())
+    spelled = spelled_name(query) if declared is None else declared[1]
     if not spelled or len(spelled) > LONGEST_NAME:
         return Named()
     rows, is_whole = index.labels.spelled(_HYPHENS.sub("", spelled))
@@ -86,20 +88,13 @@ def find_named(index: Index, priors: Priors, query: str, mask: BoolArray) -> Nam
         group = 0 if strict and len(own) == len(parts) else 1 if strict else 2 if whole else 3
         if group == 0 or index.target[row]:
             groups[group].append(row)
-    exact = sorted(groups[0], key=lambda row: row != same)
-    return Named(tuple(exact), *(tuple(group) for group in groups[1:]))
+    exact = tuple(sorted(groups[0], key=lambda row: row != same))
+    return Named(exact, *(tuple(group) for group in groups[1:])) if declared is None else Named(exact)
 
 
 def spelled_name(query: str) -> str:
-    """The part of a query that could be a name.
-
-    That is the query without what people put around a name (back quotes, `@`, `#check`, a full stop at the end), or of
-    a pasted declaration the name that it declares.
-    """
+    """The query without what people put around a name: back quotes, `@`, `#check`, a full stop at the end."""
     query = query.strip()
-    declared = _DECLARED.match(query)
-    if declared is not None:
-        return declared[1]
     spelled = query[_BEFORE.match(query).end() :]  # type: ignore[union-attr]  # it matches the empty string too
     return _AFTER.sub("", spelled).strip()
 

@@ -14,6 +14,7 @@ its score, and the order among rows that a query fits equally well. This is the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -27,7 +28,7 @@ FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.int64]
 
-USE_EXPONENT: Final = 0.3
+USE_EXPONENT: Final = 0.25
 """A score is multiplied by (1 + number of statements that use the declaration) to this power."""
 
 META_FACTOR: Final = 0.15
@@ -47,41 +48,48 @@ class Priors:
         index: The open index.
 
     Attributes:
-        uses: float32, shape (rows,): in how many statements of the index each declaration occurs.
         meta: bool, shape (rows,): whether it is of the meta level.
         factors: float32, shape (rows,): what a score is multiplied by.
     """
 
     def __init__(self, index: Index) -> None:
-        self._index = index
         constants = index.constants
-        names = constants.names(range(len(constants)))
-        self._frequencies = np.diff(constants.rows_of.offsets)
-        self.uses: FloatArray = np.zeros(index.size, dtype=np.float32)
-        rows = index.rows(names)
-        self.uses[rows[rows >= 0]] = self._frequencies[rows >= 0]
+        known = constants.names(range(len(constants)))
+        frequencies = np.diff(constants.rows_of.offsets)
+        names = index.names(range(index.size))
+        uses_of = dict(zip(known, frequencies.tolist(), strict=True))
+        self._uses: FloatArray = _numbers(uses_of.get(name, 0) for name in names)
+        self._uses_around: FloatArray = _numbers(uses_of.get(name.rpartition(".")[0], 0) for name in names)
+        self._lengths: FloatArray = _numbers(map(len, names))
+        self._deprecated = index.deprecated
         of_modules = np.array([_within(name) for name in index.graph.names], dtype=np.bool_)
         self.meta: BoolArray = of_modules[index.module_of]
-        for number, name in enumerate(names):
+        self.meta |= np.fromiter((name.startswith(_META_ROOTS) for name in names), dtype=np.bool_, count=len(names))
+        for number, name in enumerate(known):
             if name.startswith("Lean."):
                 self.meta[constants.rows_of[number]] = True
-        self.meta |= np.array([name.startswith(_META_ROOTS) for name in index.names(range(index.size))], dtype=np.bool_)
-        factors = (1 + self.uses) ** np.float32(USE_EXPONENT)
+        factors = (1 + self._uses) ** np.float32(USE_EXPONENT)
         factors[self.meta] *= META_FACTOR
         factors[index.deprecated] *= DEPRECATED_FACTOR
         factors[np.isin(index.kinds, [KINDS.index(kind) for kind in _MEMBERS])] *= MEMBER_FACTOR
         self.factors: FloatArray = factors
 
-    def order(self, rows: RowArray) -> RowArray:
-        """Places of some rows in the order of preference, for rows that a query fits equally well."""
-        names = self._index.names(rows)
-        lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
-        around = np.fromiter((self._uses_of(name.rpartition(".")[0]) for name in names), np.int64, count=len(names))
-        return np.lexsort((rows, lengths, -around, -self.uses[rows], self._index.deprecated[rows], self.meta[rows]))
+    def order(self, rows: RowArray, fit: FloatArray | None = None) -> RowArray:
+        """Places of some rows in the order of preference.
 
-    def _uses_of(self, name: str) -> int:
-        number = self._index.constants.number(name) if name else None
-        return 0 if number is None else int(self._frequencies[number])
+        Args:
+            rows: The rows.
+            fit: How well each fits the query, which decides first; None where all fit equally well.
+        """
+        fits = np.zeros(len(rows), dtype=np.float32) if fit is None else fit
+        used, used_around = self._uses[rows], self._uses_around[rows]
+        return np.lexsort(
+            (rows, self._lengths[rows], -used_around, -used, self._deprecated[rows], self.meta[rows], -fits)
+        )
+
+
+def _numbers(values: Iterable[int]) -> FloatArray:
+    return np.fromiter(values, dtype=np.float32)
 
 
 def _within(module: str) -> bool:

@@ -18,7 +18,7 @@ from sidecar.index.labels import Agreement
 from sidecar.search.priors import Priors
 from sidecar.search.weights import LEAST_AGREEMENT, RankingName
 from sidecar.text.query import query_text
-from sidecar.text.stems import STOP_WORDS
+from sidecar.text.stems import OPERATIONS, STOP_WORDS
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
@@ -84,14 +84,16 @@ class Rankings:
     def question(self, text: str, *, rewritten: bool) -> Question:
         """Read a text."""
         spelled = query_text(text)
-        return Question(spelled, self._rarest(spelled.split()), rewritten)
+        words = [said for word in spelled.split() for said in (word, OPERATIONS.get(word, word))]
+        return Question(spelled, self._rarest(words), rewritten)
 
     def by_name(self, question: Question, mask: BoolArray, depth: int) -> None:
-        """Rank the rows that have a label which agrees well; among equals those with the higher prior come first."""
-        question.agreement = self._index.labels.agreement(question.words)
-        rows = np.flatnonzero((question.agreement.rows >= LEAST_AGREEMENT) & mask)
-        agreeing = np.round(question.agreement.rows[rows], 3)
-        question.rankings["name"] = rows[np.lexsort((rows, -self._priors.factors[rows], -agreeing))][:depth]
+        """Rank the rows that have a label which agrees well, those that agree equally in the order of preference."""
+        agreement = question.agreement = self._index.labels.agreement(question.words)
+        found = agreement.agreeing
+        rows = np.unique(found[(agreement.rows[found] >= LEAST_AGREEMENT) & mask[found]])
+        agreeing = np.round(agreement.rows[rows], 3)
+        question.rankings["name"] = rows[self._priors.order(rows, agreeing)][:depth]
 
     def by_words(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows whose text holds some of the words (BM25)."""

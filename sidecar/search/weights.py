@@ -17,14 +17,14 @@ RANK_CONSTANT: Final = 1.0
 """Constant of the reciprocal rank fusion. Small, because a question mostly has one or two answers, and where a ranking
 finds one it has it among the first few."""
 
-LEAST_AGREEMENT: Final = 0.5
+LEAST_AGREEMENT: Final = 0.55
 """A label that agrees less with the query says nothing (see `sidecar.index.labels`)."""
 
 DEPTH: Final = 200
 """How many rows of each ranking take part, or k if that is more."""
 
-_STATIC: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.05}
-_TRANSFORMER: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 1.0}
+_STATIC: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.1}
+_TRANSFORMER: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.6}
 
 
 def weights_for(encoder: str) -> Mapping[RankingName, float]:

@@ -20,11 +20,17 @@ over some such that the their then there these this to under we what when where 
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 """Words that say nothing about what a question is about."""
 
-_IRREGULAR: Final = {
+OPERATIONS: Final = {
     "addition": "add",
+    "division": "divide",
+    "multiplication": "multiply",
+    "subtraction": "subtract",
+}
+"""Nouns for operations → the word that names and statements are spelled with."""
+
+_IRREGULAR: Final = OPERATIONS | {
     "axes": "axis",
     "bases": "basis",
-    "division": "divide",
     "extrema": "extremum",
     "indices": "index",
     "infima": "infimum",
@@ -32,9 +38,7 @@ _IRREGULAR: Final = {
     "matrices": "matrix",
     "maxima": "maximum",
     "minima": "minimum",
-    "multiplication": "multiply",
     "simplices": "simplex",
-    "subtraction": "subtract",
     "suprema": "supremum",
     "vertices": "vertex",
 }

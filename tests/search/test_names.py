@@ -127,8 +127,17 @@ def test_plain_words(query: str) -> None:
 
 def test_what_people_put_around_names() -> None:
     assert spelled_name(" `List.map`. ") == "List.map"
-    assert spelled_name("theorem foo.bar {α : Type} : x") == "foo.bar"
-    assert spelled_name("theorem foo.bar : x") == "foo.bar"
-    for prose in ("class of a group", "field of fractions", "structure theorem (modules)", "axiom: choice"):
-        assert spelled_name(prose) == prose
+    assert spelled_name("#check @List.map") == "List.map"
     assert spelled_name("") == ""
+
+
+@pytest.mark.parametrize(
+    "prose", ["class of a Group", "field of Group", "structure Group (modules)", "axiom: Group", "theorem Group"]
+)
+def test_prose_that_begins_like_a_declaration_declares_nothing(index: Index, priors: Priors, prose: str) -> None:
+    assert named(index, priors, prose)["exact"] == []
+
+
+def test_a_pasted_declaration_names_nothing_but_itself(index: Index, priors: Priors) -> None:
+    found = named(index, priors, "theorem filter (p : Nat → Bool) : x = y")
+    assert found == {"exact": [], "suffix": [], "whole": [], "loose": []}
