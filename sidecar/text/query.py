@@ -109,11 +109,18 @@ _GROUPING: Final = re.compile(r"(?<!\\)[{}]")
 _COMMAND: Final = re.compile(r"\\([A-Za-z]+|\|)\*?")
 _SET_BAR: Final = re.compile(r"(\\\{[^{}|]{0,200}?)\\mid\b")
 _MARKS: Final = re.compile(
-    r"https?://[^\s)>\]]+|/-|-/|[$`~]|\\[,;:!%&_#()\[\]{}\\]?"  # mathematics, code, spacing
-    r"|(?<![\w)\]])\*{1,3}(?=\w)|(?<=[\w.])\*{1,3}(?=[\s.,;:!?)]|$)"  # emphasis, but not a product
-    r"|(?<=[^\W\d_]{2})[-/–](?=[^\W\d_]{2})|(?<=\b[^\W\d_])-(?=[^\W\d_]{2})"  # compound words: p-adic, left/right
-    r"|(?<=\w)['’]s\b"
+    r"[h/\-–$`~\\*'’](?:"
+    r"(?<=h)ttps?://[^\s)>\]]+"
+    r"|(?<=/)-|(?<=-)/"  # marks of comments
+    r"|(?<=[$`~])|(?<=\\)[,;:!%&_#()\[\]{}\\]?"  # mathematics, code, spacing
+    r"|(?<=(?<![\w)\]])\*)\*{0,2}(?=\w)|(?<=[\w.]\*)\*{0,2}(?=[\s.,;:!?)]|$)"  # emphasis, but not a product
+    r"|(?<=[^\W\d_]{2}[-/–])(?=[^\W\d_]{2})|(?<=\b[^\W\d_]-)(?=[^\W\d_]{2})"  # compound words: left/right, p-adic
+    r"|(?<=\w['’])s\b"
+    r")"
 )
+"""What is no part of a question's words. The pattern begins with one set, which makes searching several times faster
+than a choice of patterns would."""
+
 _OPENING_BARS: Final = re.compile(r"\\(?:left\s*(\\?\|)|lVert|lvert)\s*")
 _CLOSING_BARS: Final = re.compile(r"\s*\\(?:right\s*(\\?\|)|rVert|rvert)")
 _ENGLISH_TYPE: Final = re.compile(r"\bType(?= [a-z]{2})")
@@ -135,8 +142,12 @@ def query_text(query: str) -> str:
         text = _GROUPING.sub(" ", _INVERSE.sub("⁻¹", text)).replace("\\{", "{").replace("\\}", "}")
         text = _CLOSING_BARS.sub(_bar, _OPENING_BARS.sub(_bar, text))
         text = _COMMAND.sub(_command, text)
-    text = _ENGLISH_TYPE.sub("type", _MARKS.sub(" ", text))
-    return words(text if " else " in text else _ENGLISH_IF.sub(" ", text))
+    text = _MARKS.sub(" ", text)
+    if "Type " in text:
+        text = _ENGLISH_TYPE.sub("type", text)
+    if ("if" in text or "If" in text) and " else " not in text:
+        text = _ENGLISH_IF.sub(" ", text)
+    return words(text)
 
 
 def _bar(match: re.Match[str]) -> str:

@@ -525,6 +525,27 @@ SPELLED_CONSTANTS: Final[dict[str, str]] = {
 }
 """Constants whose words are not the parts of their name: operator classes, and what notation does not show (none)."""
 
+EXPORTED: Final[dict[str, str]] = {
+    "compare": "Ord.compare",
+    "decide": "Decidable.decide",
+    "default": "Inhabited.default",
+    "dist": "Dist.dist",
+    "edist": "EDist.edist",
+    "false": "Bool.false",
+    "max": "Max.max",
+    "min": "Min.min",
+    "nndist": "NNDist.nndist",
+    "nnnorm": "NNNorm.nnnorm",
+    "none": "Option.none",
+    "pure": "Pure.pure",
+    "sInf": "InfSet.sInf",
+    "sSup": "SupSet.sSup",
+    "some": "Option.some",
+    "star": "Star.star",
+    "true": "Bool.true",
+}
+"""Names that libraries export from a namespace, so that they are printed short → the constants they are."""
+
 SPELLED_ATOMS: Final[dict[str, str]] = {
     "∀": "forall",
     "≡": "",

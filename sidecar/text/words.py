@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeVar
 
 from sidecar.text.clean import one_line
 from sidecar.text.names import constant_words
@@ -20,24 +19,21 @@ from sidecar.text.symbols import (
     ABSOLUTE_VALUE,
     CONSTANTS_OF,
     ELEMENT,
+    EXPORTED,
     LETTERS,
     PREFIX_MINUS,
     READINGS,
     SPELLED_ATOMS,
 )
 
-CACHED_TOKENS: Final = 1 << 17
-"""Most spellings that are remembered; beyond this the memory starts afresh."""
-
-CACHED_LENGTH: Final = 128
-"""Longest token or type that is remembered, so that the memory stays bounded in bytes too."""
+T = TypeVar("T")
 
 # \w also holds superscripts and modifier letters, which are notation, and subscripts, which cannot begin a name.
 _SUPERSCRIPTS: Final = "²³¹ʰ-ʸˠ-ˤᴬ-ᵡᵸᶛ-ᶿ⁰ⁱ⁴-⁹ⁿ"
 _SUBSCRIPTS: Final = "₀-₉ₐ-ₜᵢ-ᵪⱼ"
 _FIRST: Final = rf"[^\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ]"
 _REST: Final = rf"[^\W{_SUPERSCRIPTS}λΠΣ]"
-_COMPONENT: Final = rf"(?:{_FIRST}(?:{_REST}++|['!?])*+|«[^«»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
+_COMPONENT: Final = rf"(?:(?:[A-Za-z_]|{_FIRST})(?:[A-Za-z0-9_'!?]++|{_REST}++)*+|«[^«»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
 IDENTIFIER: Final = rf"{_COMPONENT}(?:\.{_COMPONENT})*+"
 """Pattern of a name as Lean prints it, daggers included."""
 
@@ -80,7 +76,7 @@ _TOKEN: Final = re.compile(
 _ONLY_SORT: Final = re.compile(_SORT)
 
 _LONGEST_ATOM: Final = max(map(len, CONSTANTS_OF))
-_IGNORED: Final = re.compile(rf"✝[{_SUPERSCRIPTS}]*|^_root_\.")
+_DAGGERS: Final = re.compile(rf"✝[{_SUPERSCRIPTS}]*")
 _KEYWORDS: Final[dict[str, str]] = {
     "fun": "",
     "then": "",
@@ -109,19 +105,26 @@ _NORMS: Final = {"₊": "NNNorm.nnnorm", "ₑ": "ENorm.enorm"}
 _REGION: Final = re.compile(rf"([∫⨍]⁻? {_NEAR}?) in ({_NEAR}),")
 
 
-class _Spellings(dict[str, str]):
-    """Words of each token seen lately."""
+class Remembered(dict[str, T]):
+    """What a function made of the texts it saw lately; texts that are long are not kept.
 
-    def __missing__(self, token: str) -> str:
-        spelled = " ".join(_spell(token))
-        if len(token) <= CACHED_LENGTH:
-            if len(self) >= CACHED_TOKENS:
+    Args:
+        function: Makes the value of a text.
+        texts: Most texts that are kept; beyond this the memory starts afresh.
+        length: Longest text that is kept, so that the memory is bounded in bytes too.
+    """
+
+    def __init__(self, function: Callable[[str], T], texts: int, length: int) -> None:
+        super().__init__()
+        self.function, self.texts, self.length = function, texts, length
+
+    def __missing__(self, text: str) -> T:
+        value = self.function(text)
+        if len(text) <= self.length:
+            if len(self) >= self.texts:
                 self.clear()
-            self[token] = spelled
-        return spelled
-
-
-_SPELLINGS: Final = _Spellings()
+            self[text] = value
+        return value
 
 
 def words(text: str, types: Mapping[str, str] | None = None) -> str:
@@ -136,8 +139,13 @@ def words(text: str, types: Mapping[str, str] | None = None) -> str:
 
 def line_words(line: str, types: Mapping[str, str] | None = None) -> str:
     """`words` of a text that `one_line` has been through."""
-    spellings = _SPELLINGS
-    return " ".join([spelled for token in _tokens(line, types) if (spelled := spellings[token])])
+    return " ".join(filter(None, map(_SPELLINGS.__getitem__, _tokens(line, types))))
+
+
+def type_words(line: str, types: Mapping[str, str]) -> str:
+    """`line_words` of a type that many declarations share, such as that of a binder: remembered where possible."""
+    spelled, dotted = _TYPES[line]
+    return spelled if dotted.isdisjoint(types) else line_words(line, types)
 
 
 def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -147,17 +155,17 @@ def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str
     names that the text itself binds) and printer's keywords are left out.
     """
     line = one_line(text)
-    local = {_IGNORED.sub("", name) for name in (*_bound(line), *(types or ()))}
+    local = {_plain(name) for name in (*_bound(line), *(types or ()))}
     for token in _tokens(line, types):
         if not _is_identifier(token):
             for atom in _atoms(token):
                 yield from (constant for reading in READINGS.get(atom, ()) for constant in reading)
             continue
-        name = _IGNORED.sub("", token)
+        name = _plain(token)
         if name in READINGS:
             yield from (constant for reading in READINGS[name] for constant in reading)
         elif not (name in local or name.partition(".")[0] in local or _names_nothing(name)):
-            yield name
+            yield EXPORTED.get(name, name)
 
 
 def without_universes(line: str) -> str:
@@ -172,12 +180,12 @@ def is_sort(type_text: str) -> bool:
 
 def head_constant(type_text: str) -> str:
     """The constant at the head of a type (`Finset α` → Finset, `a ≤ b` → LE.le), `""` for functions and variables."""
-    return _remembered_head(type_text) if len(type_text) <= CACHED_LENGTH else _head(type_text)
+    return _HEADS[type_text]
 
 
 def _head(type_text: str) -> str:
     tokens = _tokens(_without_brackets(one_line(type_text)), None)
-    names = [_IGNORED.sub("", token) for token in tokens if _is_identifier(token)]
+    names = [_plain(token) for token in tokens if _is_identifier(token)]
     atoms = [atom for token in tokens if not _is_identifier(token) for atom in _atoms(token)]
     if any(atom in _FUNCTION_TYPES for atom in atoms):
         return ""
@@ -190,7 +198,7 @@ def _head(type_text: str) -> str:
     return CONSTANTS_OF[names[0]][0] if names[0] in CONSTANTS_OF else names[0]
 
 
-_remembered_head: Final = lru_cache(maxsize=1 << 14)(_head)
+_HEADS: Final = Remembered(_head, 1 << 14, 128)
 _FUNCTION_TYPES: Final = frozenset({"→", "∀"})
 _RELATIONS: Final = "= ≠ ≤ < ≥ > ∈ ∉ ∣ ⊆ ⊂ ≈ ≍ ⋖ ⩿ ⤳ ≪ =ᶠ[ ≤ᶠ[ =ᵐ[ ≤ᵐ[ =O[ =o[ =Θ[ <+: <:+ <:+: ~r"
 _LOOSEST_FIRST: Final = (
@@ -329,6 +337,11 @@ def _region(match: re.Match[str]) -> str:
     return f"{binder} MeasureTheory.Measure.restrict {region},"
 
 
+def _plain(name: str) -> str:
+    """A name without daggers and without the prefix that says where it is looked up."""
+    return _DAGGERS.sub("", name.removeprefix("_root_.")) if "✝" in name else name.removeprefix("_root_.")
+
+
 def _is_identifier(token: str) -> bool:
     return token[0] == "«" or re.match(_FIRST, token) is not None
 
@@ -336,7 +349,7 @@ def _is_identifier(token: str) -> bool:
 def _spell(token: str) -> list[str]:
     if not _is_identifier(token):
         return [word for atom in _atoms(token) for word in _spell_atom(atom)]
-    name = _IGNORED.sub("", token)
+    name = _plain(token)
     if name in CONSTANTS_OF:
         return [word for constant in CONSTANTS_OF[name] for word in constant_words(constant)]
     if is_sort(name):
@@ -396,3 +409,14 @@ def _atoms(symbols: str) -> Iterator[str]:
 _KNOWN_ATOMS: Final = CONSTANTS_OF.keys() | SPELLED_ATOMS.keys()
 _ENDS_TERM: Final = frozenset(")⟩]}'⁻¹²³ᶜˣᵒᵖ₊‖|")
 _BEGINS_TERM: Final = frozenset("(⟨[{-¬↑⇑‖|∑∏∫√⌊⌈")
+
+
+def _spell_type(line: str) -> tuple[str, frozenset[str]]:
+    """Words of a type, and the names before a dot in it: where one of them is local, the words are others."""
+    tokens = _tokens(line, None)
+    dotted = frozenset(token.partition(".")[0] for token in tokens if "." in token)
+    return " ".join(filter(None, map(_SPELLINGS.__getitem__, tokens))), dotted
+
+
+_SPELLINGS: Final = Remembered(lambda token: " ".join(_spell(token)), 1 << 17, 128)
+_TYPES: Final = Remembered(_spell_type, 1 << 16, 256)

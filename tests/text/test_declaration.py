@@ -46,11 +46,11 @@ def test_a_premise_comes_apart() -> None:
     assert (statement.kind, statement.name, statement.type) == ("theorem", "A.«b c»", "p (q : r)")
     assert statement.docstring == "Doc with `x : y` and /- a comment -/."
     assert statement.binders == (
-        Binder(("α",), "Type u", False),
-        Binder(("inst",), "Foo α", True),
-        Binder((), "Bar α", True),
-        Binder(("x", "y"), "α", False),
-        Binder(("h",), "x = y", False),
+        Binder(("α",), "Type u"),
+        Binder(("inst",), "Foo α"),
+        Binder((), "Bar α"),
+        Binder(("x", "y"), "α"),
+        Binder(("h",), "x = y"),
     )
 
 

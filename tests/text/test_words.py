@@ -123,6 +123,11 @@ def test_what_only_looks_like_a_universe(text: str) -> None:
     assert not is_sort(text) and words(text) != ""
 
 
+def test_exported_names_are_mentioned_in_full_unless_they_are_local() -> None:
+    assert list(mentioned("max a b = sSup s", {"a": "ℕ", "b": "ℕ", "s": "Set ℕ"})) == ["Max.max", "Eq", "SupSet.sSup"]
+    assert list(mentioned("max = 1", {"max": "ℕ"})) == ["Eq"]
+
+
 def test_names_that_a_text_binds_are_not_mentioned() -> None:
     assert list(mentioned("∀ x ∈ {y : ℕ | y < z}, ∃ w, fun v => f v = w")) == [
         "Membership.mem", "setOf", "Nat", "LT.lt", "z", "Exists", "f", "Eq",
