@@ -1,7 +1,7 @@
 """The transformer tiers: a Hugging Face model, pooled.
 
 In: texts. Out: unit vectors. On a CPU the model runs in bfloat16 where the processor multiplies bfloat16 in hardware
-and in float32 elsewhere; on a GPU in bfloat16, replaying CUDA graphs.
+and in float32 elsewhere, with packed weights where they can be packed; on a GPU in bfloat16, replaying CUDA graphs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sidecar.encoder.buckets import plan
 from sidecar.encoder.folder import EncoderDescription, Pooling, fingerprint, folder_hash, weight_files
 from sidecar.encoder.graphs import BATCH_SIZES, CudaGraphRecorder, Forward, GraphedForward
 from sidecar.encoder.hardware import has_fast_bfloat16
+from sidecar.encoder.packed import Hidden, packed_hidden
 from sidecar.encoder.threads import model_threads
 from sidecar.encoder.vectors import unit_rows
 from sidecar.errors import SidecarError
@@ -177,7 +178,8 @@ def load_transformer(
     if on_cpu and not (has_fast_bfloat16() and torch.backends.mkldnn.is_available()):  # type: ignore[no-untyped-call]
         number_format = torch.float32
     model = _load_model(folder / description.weights, number_format).to(device)
-    forward, dimension = _with_pooling(model, folder, description, device)
+    hidden = (packed_hidden(model) if on_cpu else None) or plain_hidden(model)
+    forward, dimension = _with_pooling(hidden, int(model.config.hidden_size), folder, description, device)
     count = model_threads(threads) if on_cpu else 0
     short = "bf16" if number_format == torch.bfloat16 else "fp32"
     encoder = TransformerEncoder(
@@ -234,12 +236,23 @@ def _load_model(folder: Path, number_format: torch.dtype) -> Any:
     return model.eval().requires_grad_(False)
 
 
-def _with_pooling(model: Any, folder: Path, description: EncoderDescription, device: str) -> tuple[Forward, int]:
+def plain_hidden(model: Any) -> Hidden:
+    """The model as transformers runs it."""
+
+    def hidden(numbers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        states: torch.Tensor = model(input_ids=numbers, attention_mask=mask).last_hidden_state
+        return states
+
+    return hidden
+
+
+def _with_pooling(
+    hidden: Hidden, dimension: int, folder: Path, description: EncoderDescription, device: str
+) -> tuple[Forward, int]:
     import torch
     from safetensors.torch import load_file
 
     maps: list[tuple[torch.Tensor, torch.Tensor | None, bool]] = []
-    dimension = int(model.config.hidden_size)
     for dense in description.dense:
         tensors = load_file(folder / dense.file)
         weight, bias = tensors["linear.weight"].float(), tensors.get("linear.bias")
@@ -248,8 +261,7 @@ def _with_pooling(model: Any, folder: Path, description: EncoderDescription, dev
     kept = min(description.dimension or dimension, dimension)
 
     def forward(numbers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        hidden = model(input_ids=numbers, attention_mask=mask).last_hidden_state
-        vectors = pool(hidden, mask, description.pooling)
+        vectors = pool(hidden(numbers, mask), mask, description.pooling)
         for weight, bias, tanh in maps:
             vectors = torch.nn.functional.linear(vectors, weight, bias)
             vectors = vectors.tanh() if tanh else vectors
