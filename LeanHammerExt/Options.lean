@@ -47,10 +47,11 @@ register_option hammer.sidecar.url : String := {
     the user's local server is used and started if none runs"
 }
 
-/-- Seconds that one request to the sidecar may take, the start of a local server included. -/
+/-- Seconds that one request to the sidecar may take, the start of a local server included; 600 at most. -/
 register_option hammer.sidecar.timeout : Nat := {
   defValue := 30
-  descr := "seconds that one request to the sidecar may take, the start of a local server included"
+  descr := "seconds that one request to the sidecar may take, the start of a local server included; \
+    600 at most"
 }
 
 /-! ## Premise selection -/

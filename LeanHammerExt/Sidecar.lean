@@ -35,12 +35,16 @@ structure SidecarSettings where
   timeout : Nat
 deriving Inhabited, BEq, Repr
 
+/-- Most seconds that a server gives to one request (`deadline_ms` of its limits). -/
+def longestTimeout : Nat := 600
+
 /-- What the options `hammer.sidecar.*` say. -/
 def SidecarSettings.ofOptions (options : Options) : SidecarSettings where
   enabled := hammer.sidecar.enabled.get options
   command := hammer.sidecar.command.get options
   url := hammer.sidecar.url.get options
-  timeout := 1000 * hammer.sidecar.timeout.get options
+  -- A server refuses a request that wants more time than it gives.
+  timeout := 1000 * min longestTimeout (hammer.sidecar.timeout.get options)
 
 namespace Sidecar
 

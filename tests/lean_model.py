@@ -52,6 +52,9 @@ BATCH_SIZE = 2_048
 CANCELLATION_SECONDS = 2.0
 """`Bridge.cancellationTime`."""
 
+LONGEST_TIMEOUT = 600
+"""`longestTimeout`, in seconds."""
+
 Params = list[tuple[str, object]]
 """Entries in the order in which they are written."""
 
@@ -359,7 +362,7 @@ def feedback_params(goal: str, premises: Sequence[str], tactic: str | None) -> P
 
 @dataclass
 class BridgeProcess:
-    """One child process; a thread reads only while answers are due.
+    """One child process; a thread reads only while answers are due, and one writes while frames are waiting.
 
     Args:
         command: What starts a bridge.
@@ -373,13 +376,14 @@ class BridgeProcess:
     next: int = 1
     waiting: dict[int, Future[dict[str, Any]]] = field(default_factory=dict)
     reading: bool = False
+    outgoing: list[bytes] = field(default_factory=list)
+    writing: bool = False
     failure: PluginError | None = None
     readers: int = 0
     """How many threads were started to read: an idle process has none."""
 
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
-        self.output = threading.Lock()
         self.child = subprocess.Popen(
             list(self.command),
             stdin=subprocess.PIPE,
@@ -398,18 +402,26 @@ class BridgeProcess:
         with self.lock:
             if self.failure is not None:
                 raise self.failure
-            starts = not self.reading
+            reader, self.reading = not self.reading, True
+            writer, self.writing = not self.writing, True
             self.waiting[id] = future
-            self.reading = True
-        if starts:
+            self.outgoing.append(octets)
+        if reader:
             self.readers += 1
             threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._write, args=(octets,), daemon=True).start()
+        if writer:
+            threading.Thread(target=self._write, daemon=True).start()
         return id, future
 
     def cancel(self, id: int) -> None:
         """`Process.cancel`, without the watch over the answer."""
-        threading.Thread(target=self._write, args=(cancel_frame(id),), daemon=True).start()
+        with self.lock:
+            if self.failure is not None:
+                return
+            writer, self.writing = not self.writing, True
+            self.outgoing.append(cancel_frame(id))
+        if writer:
+            threading.Thread(target=self._write, daemon=True).start()
 
     def ask(self, method: str, params: Params, milliseconds: int) -> dict[str, Any]:
         """`Sidecar.askOnce`.
@@ -431,14 +443,22 @@ class BridgeProcess:
         self.child.stdin.close()
         self.child.wait(60)
 
-    def _write(self, octets: bytes) -> None:
+    def _write(self) -> None:
+        """`Process.write`."""
         assert self.child.stdin is not None
-        with self.output:
+        while True:
+            with self.lock:
+                frames, self.outgoing = self.outgoing, []
+                self.writing = bool(frames)
+            if not frames:
+                return
             try:
-                self.child.stdin.write(octets)
+                for octets in frames:
+                    self.child.stdin.write(octets)
                 self.child.stdin.flush()
             except (OSError, ValueError):
                 self._abandon(PluginError("ended", "the sidecar process ended"))
+                return
 
     def _read(self) -> None:
         assert self.child.stdout is not None
@@ -471,6 +491,7 @@ class BridgeProcess:
         with self.lock:
             waiting, self.waiting = self.waiting, {}
             self.reading = False
+            self.outgoing = []
             self.failure = self.failure or error
         for future in waiting.values():
             future.set_exception(error)

@@ -87,6 +87,9 @@ def test_both_sides_have_the_same_limits() -> None:
     assert LIMITS.goal_bytes >= 4 * lean_model.GOAL_LIMIT
     assert LIMITS.text_bytes >= 4 * lean_model.PREMISE_LIMIT
     assert LIMITS.body_bytes + wire.FRAME_OVERHEAD <= lean_model.LARGEST_MESSAGE
+    assert LIMITS.deadline_ms >= 1000 * lean_model.LONGEST_TIMEOUT
+    source = (lean_model.SOURCES / "Sidecar.lean").read_text(encoding="utf-8")
+    assert f"def longestTimeout : Nat := {lean_model.LONGEST_TIMEOUT}\n" in source
     with pytest.raises(lean_model.Fault):
         lean_model.encode([[]], 1)
 
@@ -348,6 +351,37 @@ def test_a_cancelled_request_is_still_answered(bridge: BridgeProcess) -> None:
     error = future.exception(120)
     assert isinstance(error, PluginError)
     assert error.code in ("cancelled", "conflict")
+
+
+LATE_READER = """
+import struct, sys, time
+from sidecar import wire
+time.sleep(0.2)
+seen = []
+while True:
+    header = sys.stdin.buffer.read(4)
+    if not header:
+        break
+    message = wire.decode(sys.stdin.buffer.read(struct.unpack(">I", header)[0]), wire.Limits())
+    seen.append(message["id"])
+    if message["method"] == "cancel":
+        answer = wire.encode({"id": message["id"], "result": {"times": seen.count(message["id"])}})
+        sys.stdout.buffer.write(struct.pack(">I", len(answer)) + answer)
+        sys.stdout.buffer.flush()
+"""
+"""A bridge that reads late and answers a cancellation with how often it has read that number by then."""
+
+
+def test_a_cancellation_never_comes_before_its_request(tmp_path: Path) -> None:
+    process = BridgeProcess(
+        [sys.executable, "-c", LATE_READER], environment(tmp_path), lambda body: wire.decode(body, LIMITS)
+    )
+    # The first request is larger than a pipe, so that the others wait behind it.
+    sent = [process.send("search", [("query", "x" * size)]) for size in (300_000, *range(1, 20))]
+    for id, _ in sent:
+        process.cancel(id)
+    assert [future.result(60) for _, future in sent] == [{"times": 2}] * len(sent)
+    process.close()
 
 
 def test_nobody_reads_while_nothing_is_due(bridge: BridgeProcess) -> None:

@@ -18,9 +18,13 @@ process; several may be in flight.
 
 * Reading and writing happen in tasks with their own thread, never in the thread that elaborates: a pipe that is full or
   empty blocks whoever touches it.
+* Frames are written by one thread at a time, in the order in which they were put into `Traffic.outgoing`, so that what
+  takes a request back never comes before the request.
 * A thread reads only while answers are due. A Lean process joins its threads before it exits, so that one which waited
   for input at all times would keep `lake build` from ever ending. For the same reason a process that neither answers nor
   takes a cancellation is killed.
+* Only `look` waits for the child, and only `kill` kills it; both hold `Process.state`. The number of a child that somebody
+  waited for may be given to another process, which must not be killed in its place.
 * The child's error stream is dropped: it keeps a log of its own, and a pipe that nobody empties would block it.
 -/
 
@@ -42,8 +46,20 @@ structure Traffic where
   waiting : Std.HashMap Nat (IO.Promise Answer) := {}
   /-- Whether a thread is reading. -/
   reading : Bool := false
+  /-- Frames that are to be written, the first one first. -/
+  outgoing : Array ByteArray := #[]
+  /-- Whether a thread is writing. -/
+  writing : Bool := false
   /-- Why the process takes no more requests. -/
   failure? : Option SidecarError := none
+
+/-- What is known about the life of a child. -/
+inductive ChildState where
+  /-- It runs, as far as anybody looked. -/
+  | running
+  /-- It ended, with this exit code where it is known. -/
+  | ended (code? : Option UInt32)
+deriving Inhabited
 
 /-- A running bridge process. -/
 structure Process where
@@ -51,8 +67,8 @@ structure Process where
   child : IO.Process.Child childStreams
   /-- Its requests. -/
   traffic : Std.Mutex Traffic
-  /-- Held while a frame is written. -/
-  output : Std.Mutex Unit
+  /-- Whether it ended; held by who waits for it or kills it. -/
+  state : Std.Mutex ChildState
 
 /-- A request that was sent. -/
 structure Ticket where
@@ -66,6 +82,12 @@ def goneError (detail : String) : SidecarError where
   kind := .ended
   message := s!"the sidecar process ended{detail}"
   hint? := some "it is started again with the next request; `#hammer_doctor` says what it complains about"
+
+/-- The failure of a process that ended by itself. -/
+def endedError (code? : Option UInt32) : SidecarError :=
+  match code? with
+  | some code => goneError s!" with exit code {code}"
+  | none => goneError ""
 
 /-- Starts the process. -/
 def spawn (executable : String) (url : String) : BaseIO (Except SidecarError Process) := do
@@ -87,8 +109,51 @@ def spawn (executable : String) (url : String) : BaseIO (Except SidecarError Pro
     }
   | .ok child =>
     let traffic : Std.Mutex Traffic ← Std.Mutex.new {}
-    let output : Std.Mutex Unit ← Std.Mutex.new ()
-    return .ok { child := child, traffic := traffic, output := output }
+    let state : Std.Mutex ChildState ← Std.Mutex.new ChildState.running
+    return .ok { child := child, traffic := traffic, state := state }
+
+/-- Looks whether the child ended. -/
+def Process.look (process : Process) : BaseIO ChildState :=
+  process.state.atomically do
+    let known : ChildState ← get
+    match known with
+    | .ended _ => return known
+    | .running =>
+      let asked : Except IO.Error (Option UInt32) ← EIO.toBaseIO process.child.tryWait
+      let found : ChildState :=
+        match asked with
+        | .ok none => .running
+        | .ok (some code) => .ended (some code)
+        -- There is no such child any more.
+        | .error _ => .ended none
+      set found
+      return found
+
+/-- Kills the child unless it ended. -/
+def Process.kill (process : Process) : BaseIO Unit :=
+  process.state.atomically do
+    let known : ChildState ← get
+    match known with
+    | .ended _ => pure ()
+    | .running =>
+      -- It may have ended a moment ago; as nobody waited for it yet, its number is still its own.
+      let _ : Except IO.Error Unit ← EIO.toBaseIO process.child.kill
+      pure ()
+
+/-- Whether the child ended. -/
+def Process.hasEnded (process : Process) : BaseIO Bool := do
+  match ← process.look with
+  | .ended _ => return true
+  | .running => return false
+
+/-- Milliseconds that a child has to be gone after it was killed or closed its output. -/
+def endingTime : Nat := 500
+
+/-- Waits for a child that is about to end, but not for long. -/
+def Process.awaitEnd (process : Process) : BaseIO Unit := do
+  let deadline : Nat := (← IO.monoMsNow) + endingTime
+  let _ : Waited ← waitUntil process.hasEnded deadline (pure false)
+  pure ()
 
 /-- Takes no more requests and ends the ones that wait. -/
 def Process.abandon (process : Process) (error : SidecarError) : BaseIO Unit := do
@@ -98,6 +163,7 @@ def Process.abandon (process : Process) (error : SidecarError) : BaseIO Unit := 
       traffic with
       waiting := {}
       reading := false
+      outgoing := #[]
       failure? := some (traffic.failure?.getD error)
     }
     return traffic.waiting.toArray
@@ -107,17 +173,17 @@ def Process.abandon (process : Process) (error : SidecarError) : BaseIO Unit := 
 /-- Takes no more requests, and ends the process if it still runs. -/
 def Process.close (process : Process) (error : SidecarError) : BaseIO Unit := do
   process.abandon error
-  match ← EIO.toBaseIO process.child.tryWait with
-  | .ok none =>
-    -- It may end by itself in this very moment; then there is nothing to kill, which is as good.
-    discard <| EIO.toBaseIO process.child.kill
-  | _ => pure ()
+  process.kill
+  -- Until somebody waits for it, a child that was killed keeps its number.
+  process.awaitEnd
 
 /-- Closes a process whose output ended or whose input is closed. -/
 def Process.closeGone (process : Process) : BaseIO Unit := do
-  match ← EIO.toBaseIO process.child.tryWait with
-  | .ok (some code) => process.abandon (goneError s!" with exit code {code}")
-  | _ => process.close (goneError "")
+  -- Its streams are closed a moment before it is gone, and its exit code is worth that moment.
+  process.awaitEnd
+  match ← process.look with
+  | .ended code? => process.abandon (endedError code?)
+  | .running => process.close (goneError "")
 
 /-- Hands an answer to whoever waits for it; says whether more answers are due. -/
 def Process.deliver (process : Process) (id : Nat) (answer : Answer) : BaseIO Bool := do
@@ -145,18 +211,23 @@ partial def Process.read (process : Process) : BaseIO Unit := do
       if ← process.deliver id answer then
         process.read
 
-/-- Writes one frame; only one thread at a time may. -/
-def Process.writeFrame (process : Process) (bytes : ByteArray) : IO Unit :=
-  process.output.atomically do
-    let handle : IO.FS.Handle := process.child.stdin
-    handle.write bytes
-    handle.flush
+/-- Writes frames one after the other. -/
+def Process.writeFrames (process : Process) (frames : Array ByteArray) : IO Unit := do
+  let handle : IO.FS.Handle := process.child.stdin
+  for frame in frames do
+    handle.write frame
+  handle.flush
 
-/-- Writes one frame; a process that cannot be written to is closed. -/
-def Process.write (process : Process) (bytes : ByteArray) : BaseIO Unit := do
-  match ← EIO.toBaseIO (process.writeFrame bytes) with
-  | .ok _ => pure ()
-  | .error _ => process.closeGone
+/-- Writes what is to be written until nothing is left; a process that cannot be written to is closed. -/
+partial def Process.write (process : Process) : BaseIO Unit := do
+  let frames : Array ByteArray ← process.traffic.atomically do
+    let traffic : Traffic ← get
+    set { traffic with outgoing := #[], writing := !traffic.outgoing.isEmpty }
+    return traffic.outgoing
+  unless frames.isEmpty do
+    match ← EIO.toBaseIO (process.writeFrames frames) with
+    | .ok _ => process.write
+    | .error _ => process.closeGone
 
 /-- Why the process takes no requests, if it does not. -/
 def Process.failure? (process : Process) : BaseIO (Option SidecarError) := do
@@ -166,14 +237,11 @@ def Process.failure? (process : Process) : BaseIO (Option SidecarError) := do
   match known? with
   | some error => return some error
   | none =>
-    match ← EIO.toBaseIO process.child.tryWait with
-    | .ok none => return none
-    | .ok (some code) =>
-      process.abandon (goneError s!" with exit code {code}")
-      return some (goneError s!" with exit code {code}")
-    | .error _ =>
-      process.abandon (goneError "")
-      return some (goneError "")
+    match ← process.look with
+    | .running => return none
+    | .ended code? =>
+      process.abandon (endedError code?)
+      return some (endedError code?)
 
 /-- Numbers a request. -/
 def Process.nextId (process : Process) : BaseIO Nat :=
@@ -182,16 +250,39 @@ def Process.nextId (process : Process) : BaseIO Nat :=
     set { traffic with next := traffic.next + 1 }
     return traffic.next
 
-/-- Notes that an answer is due; says whether a thread that reads has to be started. -/
-def Process.expect (process : Process) (id : Nat) (promise : IO.Promise Answer) :
-    BaseIO (Except SidecarError Bool) :=
+/-- Which threads have to be started for a frame. -/
+structure Needed where
+  /-- One that reads. -/
+  reader : Bool
+  /-- One that writes. -/
+  writer : Bool
+
+/-- Notes that a request is to be written and its answer due. -/
+def Process.expect (process : Process) (id : Nat) (promise : IO.Promise Answer) (request : ByteArray) :
+    BaseIO (Except SidecarError Needed) :=
   process.traffic.atomically do
     let traffic : Traffic ← get
     match traffic.failure? with
     | some error => return .error error
     | none =>
-      set { traffic with waiting := traffic.waiting.insert id promise, reading := true }
-      return .ok (!traffic.reading)
+      set {
+        traffic with
+        waiting := traffic.waiting.insert id promise
+        reading := true
+        outgoing := traffic.outgoing.push request
+        writing := true
+      }
+      return .ok { reader := !traffic.reading, writer := !traffic.writing }
+
+/-- Notes that a frame is to be written for which no answer is due; says whether a thread that writes is needed. -/
+def Process.append (process : Process) (frame : ByteArray) : BaseIO Bool :=
+  process.traffic.atomically do
+    let traffic : Traffic ← get
+    if traffic.failure?.isSome then
+      return false
+    else
+      set { traffic with outgoing := traffic.outgoing.push frame, writing := true }
+      return !traffic.writing
 
 /-- Sends a request. -/
 def Process.send (process : Process) (method : String) (params : Value) :
@@ -205,12 +296,13 @@ def Process.send (process : Process) (method : String) (params : Value) :
     }
   | .ok bytes =>
     let promise : IO.Promise Answer ← IO.Promise.new
-    match ← process.expect id promise with
+    match ← process.expect id promise bytes with
     | .error error => return .error error
-    | .ok startsReading =>
-      if startsReading then
+    | .ok needed =>
+      if needed.reader then
         discard <| BaseIO.asTask process.read .dedicated
-      discard <| BaseIO.asTask (process.write bytes) .dedicated
+      if needed.writer then
+        discard <| BaseIO.asTask process.write .dedicated
       return .ok { id := id, promise := promise }
 
 /-- Whether the answer is there. -/
@@ -231,7 +323,8 @@ def Process.cancel (process : Process) (ticket : Ticket) : BaseIO Unit := do
   match cancelFrame ticket.id with
   | .error _ => pure ()
   | .ok bytes =>
-    discard <| BaseIO.asTask (process.write bytes) .dedicated
+    if ← process.append bytes then
+      discard <| BaseIO.asTask process.write .dedicated
   let watch : BaseIO Unit := do
     let deadline : Nat := (← IO.monoMsNow) + cancellationTime
     match ← waitUntil ticket.isAnswered deadline (pure false) with

@@ -127,6 +127,24 @@ example (n : Nat) : peculiar n = n := by
   run_tac discard <| selectPremises (← getMainGoal) { count := 2 }
   exact peculiar_eq n
 
+/-! ## The bridge -/
+
+-- A program that is no bridge ends at once, which is told and holds nothing up.
+run_meta do
+  let settings : SidecarSettings := { enabled := true, command := "cat", url := "", timeout := 60000 }
+  match ← Sidecar.ask settings "status" #[] 60000 (pure false) with
+  | .ok _ => throwError "a program that is no bridge answered"
+  | .error error =>
+    unless error.kind == .ended do
+      throwError error.render
+
+-- No server gives a request more time than this.
+set_option hammer.sidecar.timeout 100000 in
+run_meta do
+  let settings := SidecarSettings.ofOptions (← getOptions)
+  unless settings.timeout == 600000 do
+    throwError "requests may take {settings.timeout} ms"
+
 /-! ## `#hammer_doctor` -/
 
 set_option hammer.sidecar.enabled false
