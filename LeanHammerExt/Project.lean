@@ -28,16 +28,26 @@ def revisionIn (manifest : Json) (package : String) : Option String :=
       | .ok name, .ok revision => if name == package then some revision else none
       | _, _ => none
 
-/-- The revision of Mathlib that the project uses, from its manifest. -/
-def projectMathlib : IO (Option String) := do
+/-- The text of the project's manifest, if there is one. -/
+def projectManifest : IO (Option String) := do
   let folder : FilePath ← IO.currentDir
   match ← findAbove folder "lake-manifest.json" with
   | none => return none
   | some file =>
     let text : String ← IO.FS.readFile file
+    return some text
+
+/--
+The revision of Mathlib that the project uses, from its manifest. A manifest that cannot be read says nothing: the plugin
+works without it.
+-/
+def projectMathlib : BaseIO (Option String) := do
+  match ← EIO.toBaseIO projectManifest with
+  | .ok (some text) =>
     match Json.parse text with
-    | .error _ => return none
     | .ok manifest => return revisionIn manifest "mathlib"
+    | .error _ => return none
+  | _ => return none
 
 /-- The failure of a server that speaks another protocol, if it does. -/
 def wrongProtocol? (status : Protocol.Status) : Option SidecarError :=
