@@ -245,17 +245,20 @@ def runHammer (ref span : Syntax) (explain : Bool) (config : HammerConfig) (term
         logInfoAt ref (explanation result shown searched total)
       sendFeedback goal shown
 
+/-- Reads the options of a call, over those that `set_option` set. A wrong one is an error, whoever calls. -/
+def readConfig (options : TSyntax ``optConfig) : TacticM HammerConfig := do
+  let initial : HammerConfig := HammerConfig.ofOptions (← getOptions)
+  withoutRecover (elabHammerConfig options initial)
+
 elab_rules : tactic
   | `(tactic| hammer%$keyword $options:optConfig $[[$terms,*]]?) => do
     let span : Syntax ← getRef
-    let initial : HammerConfig := HammerConfig.ofOptions (← getOptions)
-    let config : HammerConfig ← elabHammerConfig options initial false
+    let config : HammerConfig ← readConfig options
     let given : Array Term := (terms.map (Syntax.TSepArray.getElems)).getD #[]
     runHammer keyword span false config given
   | `(tactic| hammer?%$keyword $options:optConfig $[[$terms,*]]?) => do
     let span : Syntax ← getRef
-    let initial : HammerConfig := HammerConfig.ofOptions (← getOptions)
-    let config : HammerConfig ← elabHammerConfig options initial false
+    let config : HammerConfig ← readConfig options
     let given : Array Term := (terms.map (Syntax.TSepArray.getElems)).getD #[]
     runHammer keyword span true config given
 

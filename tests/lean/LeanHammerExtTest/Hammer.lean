@@ -198,7 +198,7 @@ example : True := by
   run_tac do
     match ← `(tactic| hammer +aesop -duper (timeout := 9) (mode := "union")) with
     | `(tactic| hammer $options:optConfig) =>
-      let config ← elabHammerConfig options (HammerConfig.ofOptions (← getOptions)) false
+      let config ← readConfig options
       unless config.aesop && !config.duper && config.timeout == 9 && config.premises == 7
           && config.mode == "union" && config.simp do
         throwError "wrong options"
