@@ -74,12 +74,15 @@ def fuse(
     distinct, places = np.unique(np.concatenate(items_of), return_inverse=True)
     scores = np.bincount(places, weights=np.concatenate(shares_of), minlength=len(distinct))
     best = np.lexsort((distinct, -scores))[:k]
-    chosen = set(distinct[best].tolist())
-    ranks: dict[int, dict[str, int]] = {item: {} for item in chosen}
+    ranks: dict[int, dict[str, int]] = {item: {} for item in distinct[best].tolist()}
+    chosen = np.zeros(len(distinct), dtype=np.bool_)
+    chosen[best] = True
+    start = 0
     for name, items in zip(names, items_of, strict=True):
-        for rank, item in enumerate(items.tolist(), start=1):
-            if item in chosen:
-                ranks[item][name] = rank
+        found = np.flatnonzero(chosen[places[start : start + len(items)]])
+        for place, item in zip(found.tolist(), items[found].tolist(), strict=True):
+            ranks[item][name] = place + 1
+        start += len(items)
     return [
         Fused(item, score, ranks[item])
         for item, score in zip(distinct[best].tolist(), scores[best].tolist(), strict=True)
@@ -89,5 +92,7 @@ def fuse(
 def _without_repeats(items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The non-negative items at their first places."""
     items = items[items >= 0]
+    if len(np.unique(items)) == len(items):
+        return items
     _, first = np.unique(items, return_index=True)
-    return items if len(first) == len(items) else items[np.sort(first)]
+    return items[np.sort(first)]

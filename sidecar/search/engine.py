@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sidecar.clock import Clock
 from sidecar.encoder.base import FloatMatrix
 from sidecar.errors import SidecarError
 from sidecar.fusion import fuse
@@ -33,7 +34,6 @@ from sidecar.search.request import SearchAnswer, SearchRequest, SearchResult, Se
 from sidecar.search.results import Results
 from sidecar.search.rewriter import Rewriter, rewrite_query
 from sidecar.search.weights import DEPTH, RANK_CONSTANT, weights_for
-from sidecar.select.clock import Clock
 from sidecar.select.embeddings import Batcher
 from sidecar.text.clean import one_line
 
@@ -125,13 +125,13 @@ class SearchEngine:
                     rewritten, warnings = await rewrite_query(self._rewriter, query)
             with clock.stage("normalise"):
                 search = await asyncio.to_thread(self._begin, request, query, rewritten, warnings)
-            encoding = asyncio.create_task(self._encode(search.questions, clock))
-            try:
-                await asyncio.to_thread(self._rank_by_words, search, clock)
-                vectors = await encoding
-            finally:
-                encoding.cancel()
-            results = await asyncio.to_thread(self._finish, search, vectors, clock)
+            # As in `sidecar.select.selector`: what needs no lock of Python's runs beside what does, encoding does not.
+            vectors = await self._encode(search.questions, clock)
+            await asyncio.gather(
+                asyncio.to_thread(self._rank_by_words, search, clock),
+                asyncio.to_thread(self._rank_by_meaning, search, vectors, clock),
+            )
+            results = await asyncio.to_thread(self._finish, search, clock)
         return SearchAnswer(
             results=tuple(results),
             rewritten=rewritten,
@@ -163,9 +163,11 @@ class SearchEngine:
             for question in search.questions:
                 self._rankings.by_words(question, search.targets, search.depth)
 
-    def _finish(self, search: _Search, vectors: FloatMatrix, clock: Clock) -> list[SearchResult]:
+    def _rank_by_meaning(self, search: _Search, vectors: FloatMatrix, clock: Clock) -> None:
         with clock.stage("meaning"):
             self._rankings.by_meaning(search.questions, vectors, search.targets, search.depth)
+
+    def _finish(self, search: _Search, clock: Clock) -> list[SearchResult]:
         with clock.stage("fuse"):
             found = sources(search.questions)
             fused = fuse(

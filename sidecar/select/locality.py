@@ -54,6 +54,11 @@ class Place:
     imports: Sequence[str] = ()
     row: int | None = None
 
+    @property
+    def is_told(self) -> bool:
+        """Whether anything but imports is known: these alone make thousands of premises equally near."""
+        return bool(self.namespace) or self.module is not None or self.row is not None
+
 
 def namespace_of(name: str) -> Components:
     """Components of a name without the last."""

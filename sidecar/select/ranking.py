@@ -5,6 +5,7 @@ In: scores of all premises and which of them may be answered. Out: the best ones
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +25,16 @@ class Ranking:
     numbers: IntArray
     scores: FloatArray
 
-    def rank(self, number: int) -> int | None:
-        """1-based rank of a premise, or None."""
-        places = np.flatnonzero(self.numbers == number)
-        return int(places[0]) + 1 if len(places) else None
+    def ranks(self, numbers: Sequence[int]) -> dict[int, int]:
+        """1-based ranks of those of some premises that are among the best."""
+        if not len(self.numbers):
+            return {}
+        wanted = np.array(numbers, dtype=np.int64)
+        order = np.argsort(self.numbers)
+        places = np.searchsorted(self.numbers, wanted, sorter=order)
+        places = order[np.minimum(places, len(self.numbers) - 1)]
+        found = self.numbers[places] == wanted
+        return dict(zip(wanted[found].tolist(), (places[found] + 1).tolist(), strict=True))
 
 
 def rank(scores: FloatArray, allowed: BoolArray, limit: int) -> Ranking:
@@ -41,8 +48,12 @@ def rank(scores: FloatArray, allowed: BoolArray, limit: int) -> Ranking:
     numbers = np.flatnonzero(allowed)
     kept = scores[numbers]
     if len(numbers) > limit:
-        # The limit-th best score decides; of those that equal it the first by number are taken.
-        threshold = np.partition(kept, len(kept) - limit)[len(kept) - limit]
+        # The limit-th best score decides; of those that equal it the first by number are taken. Most premises often
+        # share the least score, and partitioning so many equal numbers takes twenty times as long.
+        threshold = kept.min()
+        raised = kept[kept > threshold]
+        if len(raised) >= limit:
+            threshold = np.partition(raised, len(raised) - limit)[len(raised) - limit]
         above = np.flatnonzero(kept > threshold)
         level = np.flatnonzero(kept == threshold)[: limit - len(above)]
         places = np.concatenate([above, level])

@@ -19,11 +19,11 @@ from typing import Final
 
 import numpy as np
 
+from sidecar.clock import Clock
 from sidecar.errors import SidecarError
 from sidecar.fusion import fuse
 from sidecar.index.index import Index
 from sidecar.select.beside import Block, accept, make_block
-from sidecar.select.clock import Clock
 from sidecar.select.embeddings import Batcher, PremiseEmbeddings
 from sidecar.select.environment import Environment, Environments, unknown_environment
 from sidecar.select.locality import LocalityRanking, Place, namespace_of
@@ -120,14 +120,14 @@ class PremiseSelector:
                 blocks = await self._prepare(request, environment)
             with clock.stage("normalise"):
                 question = await asyncio.to_thread(self._question, request, environment, blocks)
-            encoding = asyncio.create_task(self._encode(question, clock)) if question.text is not None else None
-            try:
-                rankings = await asyncio.to_thread(self._rank, request, question, blocks, clock)
-                vector = None if encoding is None else await encoding
-            finally:
-                if encoding is not None:
-                    encoding.cancel()
-            premises = await asyncio.to_thread(self._finish, request, question, blocks, rankings, vector, clock)
+            # Encoding takes many short steps, each of which would wait for Python's lock while other rankings are made;
+            # the search by the vector takes one long step without the lock, beside which they cost no time.
+            vector = None if question.text is None else await self._encode(question.text, clock)
+            rankings, neural = await asyncio.gather(
+                asyncio.to_thread(self._rank, request, question, blocks, clock),
+                asyncio.to_thread(self._rank_by_vector, request, question, blocks, vector, clock),
+            )
+            premises = await asyncio.to_thread(self._finish, request, question, blocks, rankings | neural, clock)
         warnings = [warning for block in blocks for warning in block.warnings]
         return PremiseAnswer(
             premises=tuple(premises),
@@ -200,9 +200,9 @@ class PremiseSelector:
             namespace = components(request.namespace or "")
         return Place(namespace, module, imports or (), row)
 
-    async def _encode(self, question: _Question, clock: Clock) -> FloatArray:
+    async def _encode(self, text: str, clock: Clock) -> FloatArray:
         with clock.stage("encode"):
-            vectors = await self._batcher.encode([question.text or ""], "goal")
+            vectors = await self._batcher.encode([text], "goal")
         return np.asarray(vectors[0], dtype=np.float32)
 
     def _rank(
@@ -218,22 +218,34 @@ class PremiseSelector:
                 constants = goal_constants(request.goal, request.symbols or None)
                 goal = self._symbolic.goal(constants, statements, printed=not request.symbols)
                 rankings["symbolic"] = rank(self._symbolic.scores(goal, allowed, statements), allowed, limit)
-        if request.method in ("fused", "locality"):
+        if request.method == "locality" or (request.method == "fused" and (question.place.is_told or blocks)):
             with clock.stage("locality"):
                 scores = self._locality.scores(question.place, [block.places for block in blocks])
                 rankings["locality"] = rank(scores, allowed, limit)
         return rankings
 
-    def _neural(self, vector: FloatArray, allowed: BoolArray, blocks: Sequence[Block], limit: int) -> Ranking:
-        """The premises nearest to the goal's vector."""
+    def _rank_by_vector(
+        self,
+        request: PremiseRequest,
+        question: _Question,
+        blocks: Sequence[Block],
+        vector: FloatArray | None,
+        clock: Clock,
+    ) -> dict[str, Ranking]:
+        """The premises nearest to the goal's vector; nothing without one."""
+        if vector is None:
+            return {}
+        allowed = question.view.allowed
+        limit = max(POOL, request.k)
         size = self._index.size
-        found, rows = self._vectors.search(vector[None, :], min(limit, size), allowed[:size])
-        scores = np.concatenate(
-            [found[0][rows[0] >= 0], *(block.vectors @ vector for block in blocks if block.vectors is not None)]
-        )
-        numbers = np.concatenate([rows[0][rows[0] >= 0], np.arange(size, len(allowed))])
-        best = rank(scores.astype(np.float32), allowed[numbers], limit)
-        return Ranking(numbers[best.numbers], best.scores)
+        with clock.stage("neural"):
+            found, rows = self._vectors.search(vector[None, :], min(limit, size), allowed[:size])
+            scores = np.concatenate(
+                [found[0][rows[0] >= 0], *(block.vectors @ vector for block in blocks if block.vectors is not None)]
+            )
+            numbers = np.concatenate([rows[0][rows[0] >= 0], np.arange(size, len(allowed))])
+            best = rank(scores.astype(np.float32), allowed[numbers], limit)
+            return {"neural": Ranking(numbers[best.numbers], best.scores)}
 
     def _finish(
         self,
@@ -241,16 +253,12 @@ class PremiseSelector:
         question: _Question,
         blocks: Sequence[Block],
         rankings: dict[str, Ranking],
-        vector: FloatArray | None,
         clock: Clock,
     ) -> list[SelectedPremise]:
-        """Rank by the goal's vector, fuse, let replacements go before what they replace, and name the premises."""
+        """Fuse, let replacements go before what they replace, and name the premises."""
         if not question.view.count:
             return []
         allowed = question.view.allowed
-        if vector is not None:
-            with clock.stage("neural"):
-                rankings["neural"] = self._neural(vector, allowed, blocks, max(POOL, request.k))
         with clock.stage("fuse"):
             if request.method == "fused":
                 # The neural ranking stays whole, so that nothing visible is missing when k is large.
@@ -303,10 +311,7 @@ class PremiseSelector:
         blocks: Sequence[Block],
     ) -> list[SelectedPremise]:
         size = self._index.size
-        ranks = {
-            name: {number: place for place, number in enumerate(ranking.numbers.tolist(), start=1)}
-            for name, ranking in rankings.items()
-        }
+        ranks = {name: ranking.ranks(numbers) for name, ranking in rankings.items()}
         rows = [number for number in numbers if number < size]
         declarations = dict(zip(rows, self._index.declarations(rows), strict=True))
         beside = [(block.origin, premise) for block in blocks for premise in block.premises]

@@ -231,7 +231,7 @@ class SymbolicRanking:
         self._add(goal.codes, goal.numbers, weights * (missed + _MISSED_IN_PREMISE), blocks, spared)
         relevant = goal.codes
         for step in range(ROUNDS):
-            codes, shares = self._accept(np.where(visible, shared, np.float32(0)), mass - spared + burden, blocks)
+            codes, shares = self._accept(shared, visible, mass, spared, burden, blocks)
             new = ~np.isin(codes, relevant) & (shares >= LEAST_SHARE)
             codes, shares = codes[new], shares[new]
             if not len(codes):
@@ -241,20 +241,26 @@ class SymbolicRanking:
             weights = (self._weights_among(codes, numbers, blocks) * shares * DECAY**step)[:, None]
             self._add(codes, numbers, weights * _SPREAD, blocks, shared)
             self._add(codes, numbers, weights * (_EXCUSED * _MISSED_IN_PREMISE), blocks, spared)
-        # Sums in single precision can fall below zero by a rounding error.
-        against = np.maximum(mass - spared + burden, np.float32(1e-6))
-        against += shared
-        shared /= against
+        rows = np.flatnonzero(shared > 0)
+        shared[rows] = _relevance(rows, shared, mass, spared, burden)
         return shared
 
     def _accept(
-        self, shared: FloatArray, against: FloatArray, blocks: Sequence[WeighedStatements]
+        self,
+        shared: FloatArray,
+        visible: BoolArray,
+        mass: FloatArray,
+        spared: FloatArray,
+        burden: float,
+        blocks: Sequence[WeighedStatements],
     ) -> tuple[CodeArray, FloatArray]:
         """Constants of the premises that pass the mark, and the share of the accepted relevance that holds each."""
-        rows = np.flatnonzero(shared >= max(PASS_MARK * float(shared.max(initial=0)), 1e-6))
+        rows = np.flatnonzero(shared >= 1e-6)
+        rows = rows[visible[rows]]
+        rows = rows[shared[rows] >= PASS_MARK * shared[rows].max(initial=0)]
         if not len(rows):
             return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.float32)
-        scores = shared[rows] / (shared[rows] + np.maximum(against[rows], np.float32(1e-6)))
+        scores = _relevance(rows, shared, mass, spared, burden)
         accepted = np.argpartition(-scores, min(ACCEPTED, len(scores) - 1))[:ACCEPTED]
         held = [self._constants_of(int(row), blocks) for row in rows[accepted]]
         codes, places = np.unique(np.concatenate(held), return_inverse=True)
@@ -320,6 +326,14 @@ class SymbolicRanking:
             if len(self._weights)
             else np.zeros(len(numbers), dtype=np.float32)
         )
+
+
+def _relevance(rows: IntArray, shared: FloatArray, mass: FloatArray, spared: FloatArray, burden: float) -> FloatArray:
+    """What some premises share against all that is in them and in the goal."""
+    # Sums in single precision can fall below zero by a rounding error.
+    against = np.maximum(mass[rows] - spared[rows] + np.float32(burden), np.float32(1e-6))
+    relevance: FloatArray = shared[rows] / (shared[rows] + against)
+    return relevance
 
 
 def _foreign_weights(codes: CodeArray, blocks: Sequence[WeighedStatements]) -> FloatArray:
