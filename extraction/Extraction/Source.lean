@@ -69,15 +69,21 @@ def outputOf? (command : String) (arguments : Array String) : IO (Option String)
 def resolved? (path : FilePath) : IO (Option FilePath) :=
   attempt (IO.FS.realPath path)
 
+/-- The folder that Lake gives a package: named without the quotation marks of names, and inside it the subfolder. -/
+def fetchedFolder (packagesFolder : FilePath) (name inside : String) : FilePath :=
+  let repository : FilePath := packagesFolder / (name.replace "«" "").replace "»" ""
+  if inside == "" then repository else repository / inside
+
 /-- A package that the manifest names. -/
 def manifestPackage? (packagesFolder : FilePath) (entry : Json) : IO (Option Package) := do
   match textField? entry "name" with
   | none => return none
   | some name =>
+    let inside : String := (textField? entry "subDir").getD ""
     let folder : FilePath :=
       match textField? entry "dir" with
       | some dir => FilePath.mk dir
-      | none => packagesFolder / name
+      | none => fetchedFolder packagesFolder name inside
     match ← resolved? folder with
     | none => return none
     | some found =>
@@ -86,7 +92,7 @@ def manifestPackage? (packagesFolder : FilePath) (entry : Json) : IO (Option Pac
         folder := found
         revision? := textField? entry "rev"
         repository? := textField? entry "url"
-        inside := (textField? entry "subDir").getD ""
+        inside := inside
       }
 
 /-- The core library, whose sources come with the toolchain. -/
