@@ -120,7 +120,9 @@ def Progress.finish (progress : Progress) (running : Running) : Progress :=
   | .error error => fail s!"the process could not be started: {error}"
   | .ok output =>
     if output.exitCode != 0 then
-      fail (ending output.stderr.trimAscii.toString 2000)
+      -- A process that the system killed, for lack of memory for instance, says nothing.
+      let said : String := ending output.stderr.trimAscii.toString 2000
+      fail (if said == "" then s!"the process ended with exit code {output.exitCode}" else said)
     else
       match reportOf output.stdout with
       | .error reason => fail reason
