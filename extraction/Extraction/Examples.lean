@@ -41,19 +41,23 @@ structure FileEvidence where
   /-- The constants that the file names anywhere. -/
   fileNames : NameSet
 
-/-- The constants that a name of a `simp` record stands for. -/
+/-- The constants that the names of a `simp` record stand for. -/
+def recordedConstants (record : SimpRecord) : CoreM (Array Mention) := do
+  let mut found : Array Mention := #[]
+  for name in record.names do
+    let candidates : List (Name × List String) ← resolveGlobalName name (enableLog := false)
+    for (candidate, fields) in candidates do
+      if fields.isEmpty then
+        found := found.push { position := record.position, name := candidate, written := false }
+  return found
+
+/-- The same where the call stands: later declarations and other open namespaces do not change what a name means. -/
 def resolveRecord (record : SimpRecord) : CoreM (Array Mention) :=
-  withTheReader Core.Context
-    (fun (context : Core.Context) =>
-      { context with currNamespace := record.currNamespace, openDecls := record.openDecls })
-    (do
-      let mut found : Array Mention := #[]
-      for name in record.names do
-        let candidates : List (Name × List String) ← resolveGlobalName name
-        for (candidate, fields) in candidates do
-          if fields.isEmpty then
-            found := found.push { position := record.position, name := candidate }
-      return found)
+  withEnv (record.env.setExporting false)
+    (withTheReader Core.Context
+      (fun (context : Core.Context) =>
+        { context with currNamespace := record.currNamespace, openDecls := record.openDecls })
+      (recordedConstants record))
 
 /-- Steps by the declaration that they prove. -/
 def stepsByDeclaration (steps : Array Step) : Std.HashMap Name (Array Step) :=
@@ -70,13 +74,15 @@ def bodiesByDeclaration (bodies : Array Body) : Std.HashMap Name Body :=
 
 /-- Gathers what a file says about its proofs. -/
 def gatherEvidence (env : Environment) (elaborated : Elaborated) : CoreM FileEvidence := do
-  let found : Found := searchTrees elaborated.trees
+  let found : Found := searchTrees elaborated.trees elaborated.suggestions
   let mut records : Array Mention := #[]
   for record in found.records do
     let resolved : Array Mention ← resolveRecord record
     records := records ++ resolved
   let fileNames : NameSet :=
-    found.mentions.foldl (fun (names : NameSet) (mention : Mention) => names.insert mention.name) {}
+    found.mentions.foldl
+      (fun (names : NameSet) (mention : Mention) => if mention.counts then names.insert mention.name else names)
+      {}
   return {
     filter := extractionFilter env
     fileMap := elaborated.fileMap

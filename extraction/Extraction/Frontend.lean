@@ -8,12 +8,12 @@ import Extraction.Source
 /-!
 # Elaborating a source file again
 
-In: a module and its source file. Out: the environment at the end of the file and the info trees of its commands, which
-know every state of every tactic.
+In: a module and its source file. Out: the environment at the end of the file, the info trees of its commands, which
+know every state of every tactic, and the tactics that messages suggest.
 
 The file is elaborated as Lake does it: with the options, plugins and libraries that Lake wrote down when it built the
-module, or that `lake setup-file` tells. In addition `simp` is asked to say which lemmas it used
-(`tactic.simp.trace`), and nothing runs in the background.
+module, or that `lake setup-file` tells; options that Lake marks as weak, which choose linters, are left out. In
+addition `simp` is asked to say which lemmas it used (`tactic.simp.trace`), and nothing runs in the background.
 -/
 
 namespace LeanHammerExt.Extraction
@@ -23,6 +23,8 @@ open System (FilePath)
 
 /-- A file that was elaborated. -/
 structure Elaborated where
+  /-- The environment behind the header. -/
+  start : Environment
   /-- The environment at the end. -/
   env : Environment
   /-- One info tree a command. -/
@@ -31,6 +33,8 @@ structure Elaborated where
   fileMap : FileMap
   /-- The errors of its commands. -/
   errors : Array String
+  /-- The tactics that messages suggest, by the first byte of what they are about. -/
+  suggestions : Std.HashMap Nat (Array String)
 
 /-- What Lake wrote down when it built the module: a file beside its intermediate files. -/
 def setupFile (package : Package) (moduleName : Name) : FilePath :=
@@ -81,6 +85,37 @@ def errorTexts (messages : MessageLog) : IO (Array String) := do
     | _ => pure ()
   return found
 
+/-- What is left of a text behind its start, if it starts so. -/
+def behindStart? (text start : String) : Option String :=
+  if text.startsWith start then
+    some (String.ofList (text.toList.drop start.length))
+  else
+    none
+
+/-- The tactic that a message suggests. -/
+def suggestedTactic? (message : String) : Option String :=
+  match behindStart? message "Try this:" with
+  | none => none
+  | some shown =>
+    let trimmed : String := shown.trimAscii.toString
+    -- `simp?` and `simpa` offer their suggestion as an action; `simp` with `tactic.simp.trace` only writes it.
+    some ((behindStart? trimmed "[apply]").getD trimmed).trimAscii.toString
+
+/-- The tactics that messages suggest, by the first byte of what they are about. -/
+def suggestedTactics (fileMap : FileMap) (messages : MessageLog) : IO (Std.HashMap Nat (Array String)) := do
+  let mut found : Std.HashMap Nat (Array String) := {}
+  for message in messages.reportedPlusUnreported do
+    match message.severity with
+    | .information =>
+      let text : String ← message.data.toString
+      match suggestedTactic? text with
+      | none => pure ()
+      | some tactic =>
+        let position : Nat := (fileMap.ofPosition message.pos).byteIdx
+        found := found.insert position ((found.getD position #[]).push tactic)
+    | _ => pure ()
+  return found
+
 /-- Elaborates the commands behind a header whose imports are loaded; fails when they could not be loaded. -/
 def elaborateCommands (input : Parser.InputContext) (parserState : Parser.ModuleParserState)
     (env : Environment) (messages : MessageLog) (options : Options) : IO Elaborated := do
@@ -91,11 +126,15 @@ def elaborateCommands (input : Parser.InputContext) (parserState : Parser.Module
   let commandState : Command.State := { initial with infoState.enabled := true }
   let finished : Frontend.State ← IO.processCommands input parserState commandState
   let errors : Array String ← errorTexts finished.commandState.messages
+  let suggestions : Std.HashMap Nat (Array String) ←
+    suggestedTactics input.fileMap finished.commandState.messages
   return {
+    start := env
     env := finished.commandState.env.setExporting false
     trees := finished.commandState.infoState.trees
     fileMap := input.fileMap
     errors := errors
+    suggestions := suggestions
   }
 
 /-- Elaborates a source file. -/

@@ -225,10 +225,14 @@ def originOfTactic? (token : String) : Option PremiseOrigin :=
 def liesIn (spans : Array Span) (position : Nat) : Bool :=
   spans.any fun (span : Span) => span.has position
 
+/-- Whether a mention names a premise; notation that stands for a lemma of plain logic does not. -/
+def Mention.counts (mention : Mention) : Bool :=
+  mention.written || !isTool mention.name
+
 /-- Whether the source names a constant in these spans. -/
 def Evidence.names (evidence : Evidence) (spans : Array Span) (name : Name) : Bool :=
   evidence.mentions.any fun (mention : Mention) =>
-    mention.name == name && liesIn spans mention.position
+    mention.name == name && mention.counts && liesIn spans mention.position
 
 /-- How steps in these spans came to a fact that the source does not name there. -/
 def Evidence.unnamedOrigins (evidence : Evidence) (spans : Array Span) (name : Name) :
@@ -330,7 +334,9 @@ def Evidence.premises (evidence : Evidence) (spans : Array Span) (used : Array U
   let all : Array (Name × Array PremiseOrigin) := evidence.mentions.foldl (evidence.addRule spans) ofSimp
   let others : Array (Name × Array PremiseOrigin) :=
     all.filter fun (premise : Name × Array PremiseOrigin) => premise.1 != evidence.theoremName
-  others.map fun (premise : Name × Array PremiseOrigin) =>
+  let entries : Array PremiseEntry := others.map fun (premise : Name × Array PremiseOrigin) =>
     { name := premise.1.toString, origins := premise.2 }
+  -- The order in a proof term says nothing, so the names give one that two runs share.
+  entries.qsort fun (first second : PremiseEntry) => decide (first.name < second.name)
 
 end LeanHammerExt.Extraction

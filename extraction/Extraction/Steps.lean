@@ -8,8 +8,8 @@ import Lean
 /-!
 # What the info trees of a file know about its proofs
 
-In: the info trees. Out: the steps of tactic proofs in source order, the constants that the source names and where, the
-lemmas that `simp` says it used, and where the bodies of declarations stand.
+In: the info trees, and the tactics that messages suggest. Out: the steps of tactic proofs in source order, the constants
+that the source names and where, the lemmas that `simp` says it used, and where the bodies of declarations stand.
 
 Positions are bytes from the start of the file. Only what stands in the source counts: tactics that a macro made are part
 of the tactic that the macro stands for.
@@ -76,6 +76,8 @@ structure Mention where
   position : Nat
   /-- The constant. -/
   name : Name
+  /-- Whether its name stands there; notation such as `⟨…⟩` may stand for it instead. -/
+  written : Bool
 
 /-- Lemmas that `simp` says it used. -/
 structure SimpRecord where
@@ -83,6 +85,8 @@ structure SimpRecord where
   position : Nat
   /-- The names, as `simp only […]` would show them. -/
   names : Array Name
+  /-- The environment at the end of the command. -/
+  env : Environment
   /-- The namespace that is open there. -/
   currNamespace : Name
   /-- What else is open there. -/
@@ -103,6 +107,8 @@ structure Found where
   steps : Array Step := #[]
   /-- The constants that the source names. -/
   mentions : Array Mention := #[]
+  /-- Suggested tactics by where the tactic stands that they may replace; those of places that were met are in `records`. -/
+  suggestions : Std.HashMap Nat (Array String) := {}
   /-- What `simp` says it used. -/
   records : Array SimpRecord := #[]
   /-- The bodies of declarations. -/
@@ -118,7 +124,8 @@ def structuralKinds : List SyntaxNodeKind := [
   nullKind, groupKind, choiceKind,
   ``Parser.Tactic.tacticSeq, ``Parser.Tactic.tacticSeq1Indented, `Lean.Parser.Tactic.tacticSeqBracketed,
   `Lean.Parser.Tactic.rwRuleSeq, ``Parser.Tactic.rwRule, `Lean.Parser.Tactic.paren, ``Parser.Term.byTactic,
-  `Lean.cdot, `Lean.cdotTk
+  `Lean.Parser.Tactic.Conv.convSeq, `Lean.Parser.Tactic.Conv.convSeq1Indented,
+  `Lean.Parser.Tactic.Conv.convSeqBracketed, `Lean.cdot, `Lean.cdotTk
 ]
 
 /-- The first token of a piece of syntax; `""` when it begins with an identifier. -/
@@ -196,15 +203,29 @@ partial def addSimpArguments (found : Array Name) (stx : Syntax) : Array Name :=
 
 /-! ## Nodes -/
 
-/-- A tactic suggestion as syntax. -/
-def suggestedSyntax? (env : Environment) (suggestion : Meta.Tactic.TryThis.Suggestion) :
-    Option Syntax :=
-  match suggestion.suggestion with
-  | .tsyntax stx => some stx.raw
-  | .string text =>
-    match Parser.runParserCategory env `tactic text with
-    | .ok stx => some stx
-    | .error _ => none
+/-- Adds the identifiers among the `simp` arguments of a suggested tactic. -/
+def addSuggested (env : Environment) (found : Array Name) (text : String) : Array Name :=
+  match Parser.runParserCategory env `tactic text with
+  | .ok stx => addSimpArguments found stx
+  | .error _ => found
+
+/-- Adds what messages at the first byte of a tactic say that it used. -/
+def Found.addRecord (found : Found) (context : ContextInfo) (info : TacticInfo) : Found :=
+  match spanOf? info.stx with
+  | none => found
+  | some span =>
+    match found.suggestions[span.start]? with
+    | none => found
+    | some texts =>
+      -- Several nodes begin at the same byte: the outermost one takes the messages.
+      let record : SimpRecord := {
+        position := span.start
+        names := texts.foldl (addSuggested context.env) #[]
+        env := context.env
+        currNamespace := context.currNamespace
+        openDecls := context.openDecls
+      }
+      { found with records := found.records.push record, suggestions := found.suggestions.erase span.start }
 
 /-- Adds a step. -/
 def Found.addStep (found : Found) (context : ContextInfo) (info : TacticInfo)
@@ -235,55 +256,41 @@ def Found.addTerm (found : Found) (info : TermInfo) : Found :=
   match spanOf? info.stx, info.expr.getAppFn.constName? with
   | some span, some name =>
     if isName then
-      { found with mentions := found.mentions.push { position := span.start, name := name } }
+      let mention : Mention := { position := span.start, name := name, written := isOriginal info.stx }
+      { found with mentions := found.mentions.push mention }
     else
       found
   | _, _ => found
 
-/-- Adds what a node of another kind tells. -/
-def Found.addCustom (found : Found) (context : ContextInfo) (info : CustomInfo) : Found :=
-  match spanOf? info.stx with
-  | none => found
-  | some span =>
-    match info.value.get? Meta.Tactic.TryThis.TryThisInfo with
-    | some suggested =>
-      match suggestedSyntax? context.env suggested.suggestion with
-      | none => found
-      | some stx =>
-        let record : SimpRecord := {
-          position := span.start
-          names := addSimpArguments #[] stx
-          currNamespace := context.currNamespace
-          openDecls := context.openDecls
-        }
-        { found with records := found.records.push record }
-    | none =>
-      if info.value.typeName == ``Term.BodyInfo then
-        match context.parentDecl? with
-        | none => found
-        | some declaration =>
-          let body : Body := {
-            declaration := declaration
-            span := span
-            tactic := info.stx.isOfKind ``Parser.Term.byTactic
-          }
-          { found with bodies := found.bodies.push body }
-      else
-        found
+/-- Adds the body of a declaration. -/
+def Found.addBody (found : Found) (context : ContextInfo) (info : CustomInfo) : Found :=
+  match spanOf? info.stx, context.parentDecl? with
+  | some span, some declaration =>
+    if info.value.typeName == ``Term.BodyInfo then
+      let body : Body := {
+        declaration := declaration
+        span := span
+        tactic := info.stx.isOfKind ``Parser.Term.byTactic
+      }
+      { found with bodies := found.bodies.push body }
+    else
+      found
+  | _, _ => found
 
 /-- Adds what a node tells. -/
 def Found.addNode (found : Found) (context : ContextInfo) (info : Info)
     (closing? : Option MetavarContext) : Found :=
   match info with
   | .ofTacticInfo tactic =>
+    let recorded : Found := found.addRecord context tactic
     match closing? with
-    | some closing => found.addStep context tactic closing
+    | some closing => recorded.addStep context tactic closing
     | none =>
       -- The outermost block holds the syntax of all blocks inside.
-      let extended : Found := { found with rules := addRules found.rules tactic.stx }
+      let extended : Found := { recorded with rules := addRules recorded.rules tactic.stx }
       extended.addStep context tactic tactic.mctxAfter
   | .ofTermInfo term => found.addTerm term
-  | .ofCustomInfo custom => found.addCustom context custom
+  | .ofCustomInfo custom => found.addBody context custom
   | _ => found
 
 /-- Adds what a tree tells. `closing?` belongs to the outermost tactic block around it. -/
@@ -306,10 +313,9 @@ partial def Found.addTree (found : Found) (context? : Option ContextInfo)
       (fun (state : Found) (child : InfoTree) => state.addTree innerContext? innerClosing? child)
       extended
 
-/-- Everything that the trees of a file tell. -/
-def searchTrees (trees : PersistentArray InfoTree) : Found :=
-  trees.foldl
-    (fun (found : Found) (tree : InfoTree) => found.addTree none none tree)
-    {}
+/-- Everything that the trees of a file tell; `suggestions` are the tactics that messages suggest, by position. -/
+def searchTrees (trees : PersistentArray InfoTree) (suggestions : Std.HashMap Nat (Array String)) : Found :=
+  let start : Found := { suggestions := suggestions }
+  trees.foldl (fun (found : Found) (tree : InfoTree) => found.addTree none none tree) start
 
 end LeanHammerExt.Extraction

@@ -4,13 +4,15 @@ Released under Apache 2.0 license as described in the file LICENSE.
 Authors: The LeanHammerExt authors
 -/
 import Extraction.Arguments
+import Extraction.Frontend
 import Extraction.Premises
 import Extraction.Source
 
 /-!
 # The parts of the extraction that need no project
 
-Rows against lines of `tests/golden/extraction`, the command line, and what the text of a tactic says about its lemmas.
+Rows against lines of `tests/golden/extraction`, the command line, and what the text of a tactic or of a message says about
+lemmas.
 The workflow runs `lake exe extract` itself.
 -/
 
@@ -99,9 +101,19 @@ def choicesOf (arguments : List String) : Choices :=
 #guard originOfTactic? "positivity" == some PremiseOrigin.simp
 #guard isTool `congrArg
 #guard isTool `Nat.add_comm == false
+#guard { position := 0, name := `And.intro, written := false : Mention }.counts == false
+#guard { position := 0, name := `And.intro, written := true : Mention }.counts
 
-/-! ## Addresses -/
+/-! ## Messages -/
 
+#guard suggestedTactic? "Try this: simp only [foo]" == some "simp only [foo]"
+#guard suggestedTactic? "Try this:\n  [apply] simpa only [foo] using h" == some "simpa only [foo] using h"
+#guard suggestedTactic? "unused variable `x`" == none
+
+/-! ## Folders and addresses -/
+
+#guard (fetchedFolder "packages" "«doc-gen4»" "").toString == "packages/doc-gen4"
+#guard (fetchedFolder "packages" "mathlib" "inner").toString == "packages/mathlib/inner"
 #guard repositoryPage? "https://github.com/a/b.git" == some "https://github.com/a/b"
 #guard repositoryPage? "git@github.com:a/b.git" == some "https://github.com/a/b"
 #guard repositoryPage? "https://example.org/a/b" == none
