@@ -49,6 +49,9 @@ def run_module(module: str, setting: Setting, output: Path, fraction: int, known
     )
     if finished.returncode != 0:
         return f"{setting.name} {module}: {finished.stderr.strip()[-500:]}"
+    if finished.stderr.strip():
+        # The file may not elaborate as a whole beside the plugin; theorems behind an error are missing then.
+        print(f"{setting.name} {module}: {finished.stderr.strip()[-500:]}", file=sys.stderr)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_suffix(".tmp")
     rows = [asdict(trial) for trial in read_output(finished.stdout, module)]

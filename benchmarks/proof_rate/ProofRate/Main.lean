@@ -37,7 +37,11 @@ def readRequest : List String → Request → Except String Request
     match number.toNat? with
     | some (count + 1) => readRequest rest { request with fraction := count + 1 }
     | _ => .error s!"--fraction wants a number from 1, not `{number}`"
-  | argument :: rest, request => readRequest rest { request with moduleName := argument.toName }
+  | argument :: rest, request =>
+    if argument.startsWith "-" then
+      .error s!"the argument `{argument}` is not known or lacks its value"
+    else
+      readRequest rest { request with moduleName := argument.toName }
 
 /-- Reads the command line and tries the tactic. -/
 unsafe def main (arguments : List String) : IO UInt32 := do

@@ -15,8 +15,8 @@ In: a module and the text of a tactic. Out: for every theorem whether the tactic
 and what it said when it failed.
 
 The source of the module is elaborated again with the plugin among its imports, as a file without `module`, because such a
-file cannot import the plugin. The tactic runs where the proof of the theorem stands: it sees what the proof could see,
-earlier declarations of the file included, and neither the theorem itself nor what follows.
+file cannot import the plugin. The tactic runs where the theorem stands: it sees what is imported and the commands before
+that of the theorem, and neither the theorem itself nor what follows.
 -/
 
 namespace LeanHammerExt.ProofRate
@@ -29,7 +29,9 @@ open System (FilePath)
 structure Target where
   /-- The theorem. -/
   name : Name
-  /-- The environment, options and open namespaces where its proof stands. -/
+  /-- The environment before the command that declares it. -/
+  env : Environment
+  /-- The options and open namespaces where its proof stands. -/
   context : ContextInfo
   /-- The line of its proof. -/
   line : Nat
@@ -43,25 +45,31 @@ structure Trial where
   /-- What the tactic said when it failed. -/
   message : String
 
-/-- Adds the declaration whose body a node is. -/
-def addTarget (context : ContextInfo) (info : Info) (found : Array Target) : Array Target :=
+/-- Adds the declaration whose body a node is; `env` is the environment before its command. -/
+def addTarget (env : Environment) (context : ContextInfo) (info : Info) (found : Array Target) : Array Target :=
   match info with
   | .ofCustomInfo custom =>
     match context.parentDecl?, custom.stx.getPos? with
     | some name, some position =>
       if custom.value.typeName == ``Term.BodyInfo then
         let place : Position := context.fileMap.toPosition position
-        found.push { name := name, context := context, line := place.line }
+        found.push { name := name, env := env, context := context, line := place.line }
       else
         found
     | _, _ => found
   | _ => found
 
-/-- The declarations of a file that have a body. -/
-def targetsOf (trees : PersistentArray InfoTree) : Array Target :=
-  trees.foldl
-    (fun (found : Array Target) (tree : InfoTree) => tree.foldInfo addTarget found)
-    #[]
+/-- The environment behind a command, as far as its tree tells. -/
+def envBehind? (tree : InfoTree) : Option Environment :=
+  match tree with
+  | .context (.commandCtx info) _ => some info.env
+  | _ => none
+
+/-- The declarations of a file that have a body. The trees are those of its commands, one after the other. -/
+def targetsOf (start : Environment) (trees : PersistentArray InfoTree) : Array Target :=
+  let step (state : Array Target × Environment) (tree : InfoTree) : Array Target × Environment :=
+    (InfoTree.foldInfo (addTarget state.2) state.1 tree, (envBehind? tree).getD state.2)
+  (trees.foldl step (#[], start)).1
 
 /-- Whether a theorem belongs to the sample of one in `fraction`. -/
 def isSampled (fraction : Nat) (name : Name) : Bool :=
@@ -81,11 +89,12 @@ def elaborateWithPlugin (moduleName : Name) (file : FilePath) (setup : ModuleSet
     (plugins := setup.plugins) (mainModule := moduleName)
   elaborateCommands input parserState env messages options
 
-/-- Runs a tactic on a statement; says whether it closes it. -/
+/-- Runs a tactic on a statement; says whether it closes it, without `sorry`. -/
 def closes (type : Expr) (tactic : Syntax) : MetaM Bool := do
   let goal : Expr ← mkFreshExprSyntheticOpaqueMVar type
   let (rest, _) ← Elab.runTactic goal.mvarId! tactic
-  return rest.isEmpty
+  let proof : Expr ← instantiateMVars goal
+  return rest.isEmpty && !proof.hasExprMVar && !proof.hasSorry
 
 /-- The same, with the text of the exception when it fails. -/
 def verdict (type : Expr) (tactic : Syntax) : CoreM (Except String Bool) :=
@@ -109,7 +118,7 @@ def tryTactic (target : Target) (type : Expr) (tactic : Syntax) : IO Trial := do
     maxHeartbeats := 0
   }
   let state : Core.State := {
-    env := target.context.env.setExporting false
+    env := target.env.setExporting false
     ngen := target.context.ngen
     auxDeclNGen := { namePrefix := target.name }
   }
@@ -163,13 +172,17 @@ def tryModule (moduleName : Name) (template : String) (known? : Option String) (
   let setup? : Option ModuleSetup ← readSetup? moduleName provenance
   let setup : ModuleSetup := setup?.getD (plainSetup moduleName)
   let elaborated : Elaborated ← elaborateWithPlugin moduleName provenance.file setup
+  match elaborated.errors[0]? with
+  | none => pure ()
+  | some first =>
+    IO.eprintln s!"{elaborated.errors.size} errors in {moduleName} beside the plugin, the first one: {first}"
   let output : IO.FS.Stream ← IO.getStdout
-  for target in targetsOf elaborated.trees do
+  for target in targetsOf elaborated.start elaborated.trees do
     if isSampled fraction target.name && !isPrivateName target.name then
       match elaborated.env.find? target.name with
       | some (.thmInfo theoremInfo) =>
         let text : String := "(" ++ tacticText template known target.name ++ ")"
-        match Parser.runParserCategory target.context.env `tactic text with
+        match Parser.runParserCategory target.env `tactic text with
         | .error reason => throw (IO.userError s!"the tactic `{text}` does not parse: {reason}")
         | .ok tactic =>
           let trial : Trial ← tryTactic target theoremInfo.type tactic
