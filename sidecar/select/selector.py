@@ -53,7 +53,12 @@ POOL: Final = 1_024
 """Premises of each method that take part in the fusion, or k if that is more."""
 
 KEPT_BLOCKS: Final = 4
-"""Environments whose premises are held ready to be ranked."""
+"""Lists of premises beside the index that are held ready to be ranked: an environment's, a file's. Whoever proves asks
+again and again from the same place."""
+
+
+_BlockKey = tuple[tuple[str, int] | tuple[LocalPremise, ...], bool]
+"""An environment with how many premises it has, or the premises themselves; and whether they have vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class PremiseSelector:
         self._symbolic = SymbolicRanking(index.constants, index.premise)
         self._locality = LocalityRanking(index)
         self._visibility = Visibility(index)
-        self._blocks: OrderedDict[tuple[str, int, bool], Block] = OrderedDict()
+        self._blocks: OrderedDict[_BlockKey, Block] = OrderedDict()
 
     async def select(self, request: PremiseRequest) -> PremiseAnswer:
         """Answer a request.
@@ -149,17 +154,21 @@ class PremiseSelector:
         vectors = request.method in ("fused", "neural")
         blocks: list[Block] = []
         if environment is not None and environment.premises:
-            key = (environment.id, len(environment.premises), vectors)
-            block = self._blocks.pop(key, None) or await self._block("environment", environment.premises, vectors)
-            self._blocks[key] = block
-            while len(self._blocks) > KEPT_BLOCKS:
-                self._blocks.popitem(last=False)
-            blocks.append(block)
+            key: _BlockKey = ((environment.id, len(environment.premises)), vectors)
+            blocks.append(await self._block("environment", environment.premises, vectors, key))
         if request.premises:
-            blocks.append(await self._block("file", request.premises, vectors))
+            blocks.append(await self._block("file", request.premises, vectors, (request.premises, vectors)))
         return blocks
 
-    async def _block(self, origin: Origin, premises: Sequence[LocalPremise], vectors: bool) -> Block:
+    async def _block(self, origin: Origin, premises: Sequence[LocalPremise], vectors: bool, key: _BlockKey) -> Block:
+        """The block of a key, made where it is not held any more."""
+        block = self._blocks.pop(key, None) or await self._make_block(origin, premises, vectors)
+        self._blocks[key] = block
+        while len(self._blocks) > KEPT_BLOCKS:
+            self._blocks.popitem(last=False)
+        return block
+
+    async def _make_block(self, origin: Origin, premises: Sequence[LocalPremise], vectors: bool) -> Block:
         accepted, warnings = await asyncio.to_thread(accept, premises)
         features = await self._embeddings.features(accepted, self._batcher, vectors=vectors)
         return await asyncio.to_thread(make_block, origin, accepted, features, self._index, self._symbolic, warnings)
