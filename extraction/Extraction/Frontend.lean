@@ -40,10 +40,10 @@ structure Elaborated where
 def setupFile (package : Package) (moduleName : Name) : FilePath :=
   modToFilePath (package.folder / ".lake" / "build" / "ir") moduleName "setup.json"
 
-/-- What `lake setup-file` tells of a file. -/
+/-- What `lake setup-file` tells of a file whose imports are built; several of these may run at the same time. -/
 def askLake (file : FilePath) : IO (Option ModuleSetup) := do
   let lake : String := (← IO.getEnv "LAKE").getD "lake"
-  match ← outputOf? lake #["setup-file", file.toString] with
+  match ← outputOf? lake #["setup-file", file.toString, "--no-build"] with
   | none => return none
   | some printed =>
     match Json.parse printed with

@@ -107,7 +107,7 @@ structure Found where
   steps : Array Step := #[]
   /-- The constants that the source names. -/
   mentions : Array Mention := #[]
-  /-- Suggested tactics by where the tactic stands that they may replace; those of places that were met are in `records`. -/
+  /-- Suggested tactics by the place that they are about; those of places that were met are in `records`. -/
   suggestions : Std.HashMap Nat (Array String) := {}
   /-- What `simp` says it used. -/
   records : Array SimpRecord := #[]

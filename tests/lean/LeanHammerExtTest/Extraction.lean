@@ -101,8 +101,12 @@ def choicesOf (arguments : List String) : Choices :=
 #guard originOfTactic? "positivity" == some PremiseOrigin.simp
 #guard isTool `congrArg
 #guard isTool `Nat.add_comm == false
-#guard { position := 0, name := `And.intro, written := false : Mention }.counts == false
-#guard { position := 0, name := `And.intro, written := true : Mention }.counts
+
+/-- A place where `And.intro` is meant. -/
+def pairing (written : Bool) : Mention := { position := 0, name := `And.intro, written := written }
+
+#guard (pairing true).counts
+#guard (pairing false).counts == false
 
 /-! ## Messages -/
 
