@@ -4,6 +4,7 @@ Released under Apache 2.0 license as described in the file LICENSE.
 Authors: The LeanHammerExt authors
 -/
 import Lean
+import Auto
 import LeanHammerExt.Engines.Duper
 import LeanHammerExt.Engines.Translation
 import LeanHammerExt.Protocol
@@ -24,8 +25,8 @@ open Lean Meta Elab Tactic
 
 /-- What external provers said. -/
 inductive ProverAnswer where
-  /-- A proof that uses formulas with these numbers. -/
-  | proof (numbers : Array Nat)
+  /-- A proof, with the origins of the formulas that it uses. -/
+  | proof (origins : Array String)
   /-- No proof, with how the provers fared. -/
   | noProof (detail : String)
   /-- Nothing could be asked, and why. -/
@@ -45,44 +46,6 @@ def describeRuns (runs : Array Protocol.ProverRun) : String :=
     s!"{run.name} {run.status} ({run.milliseconds} ms)"
   ", ".intercalate texts.toList
 
-/-- Asks the provers of the sidecar. -/
-def askSidecarProvers (problem : Problem) (translation : Translation) (milliseconds : Nat) :
-    CoreM ProverAnswer := do
-  let params : Protocol.Entries := Protocol.proveParams translation.text problem.config.proverNames
-  let answer : Bridge.Answer ← Sidecar.call "prove" params (some milliseconds)
-  match Protocol.readAnswer Protocol.ProveAnswer.read answer with
-  | .error error => return .unavailable error.render
-  | .ok found =>
-    if found.status == "theorem" then
-      return .proof (found.used.filterMap formulaNumber?)
-    else if found.status == "no_prover" then
-      return .unavailable "the sidecar has no prover (`#hammer_doctor` says more)"
-    else
-      return .noProof s!"{found.status}: {describeRuns found.runs}"
-
-/-- Runs Zipperposition as Lean-auto does it. -/
-def askZipperposition (translation : Translation) : MetaM ProverAnswer :=
-  tryCatchRuntimeEx
-    (do
-      let (proven, commands) ← Auto.Solver.TPTP.querySolver translation.text
-      if proven then
-        let numbers : Array Nat ← Auto.Parser.TPTP.unsatCore commands
-        return .proof numbers
-      else
-        return .noProof "zipperposition found no proof")
-    (fun (failure : Exception) => do
-      let text : String ← exceptionText failure
-      return .unavailable text)
-
-/-- Asks the sidecar's provers, or Zipperposition when these cannot be asked. -/
-def askProvers (problem : Problem) (translation : Translation) (milliseconds : Nat) : MetaM ProverAnswer := do
-  match ← (askSidecarProvers problem translation milliseconds : CoreM ProverAnswer) with
-  | .unavailable reason =>
-    match ← askZipperposition translation with
-    | .unavailable second => return .unavailable s!"no external prover: {reason}; {second}"
-    | answer => return answer
-  | answer => return answer
-
 /--
 Milliseconds for the provers: what is left but for a quarter, in which the proof is rebuilt. Without a deadline that
 ever comes, half a minute.
@@ -91,30 +54,65 @@ def proverTime (problem : Problem) : BaseIO Nat := do
   let left : Nat ← problem.left
   return min 30000 (left - left / 4)
 
+/-- Asks the provers of the sidecar. -/
+def askSidecarProvers (problem : Problem) (entries : Array Auto.Embedding.Lam.REntry) :
+    Auto.LamReif.ReifM ProverAnswer := do
+  let text : String ← problemText entries
+  let params : Protocol.Entries := Protocol.proveParams text problem.config.proverNames
+  let milliseconds : Nat ← proverTime problem
+  let answer : Bridge.Answer ← Sidecar.call "prove" params (some milliseconds)
+  match Protocol.readAnswer Protocol.ProveAnswer.read answer with
+  | .error error => return .unavailable error.render
+  | .ok found =>
+    if found.status == "theorem" then
+      let numbers : Array Nat := found.used.filterMap formulaNumber?
+      let used : Array Auto.Embedding.Lam.REntry := numbers.filterMap fun (number : Nat) => entries[number]?
+      let origins : Array String ← originsOf used
+      return .proof origins
+    else if found.status == "no_prover" then
+      return .unavailable "the sidecar has no prover (`#hammer_doctor` says more)"
+    else
+      return .noProof s!"{found.status}: {describeRuns found.runs}"
+
+/-- Runs Zipperposition as Lean-auto does it. -/
+def askZipperposition (entries : Array Auto.Embedding.Lam.REntry) : Auto.LamReif.ReifM ProverAnswer := do
+  try
+    match ← Auto.queryTPTP entries with
+    | (_, some used) =>
+      let origins : Array String ← originsOf used
+      return .proof origins
+    | (_, none) => return .noProof "zipperposition found no proof"
+  catch failure =>
+    let text : String ← exceptionText failure
+    return .unavailable text
+
+/-- Asks the sidecar's provers, or Zipperposition when these cannot be asked. -/
+def askProvers (problem : Problem) (entries : Array Auto.Embedding.Lam.REntry) :
+    Auto.LamReif.ReifM ProverAnswer := do
+  match ← askSidecarProvers problem entries with
+  | .unavailable reason =>
+    match ← askZipperposition entries with
+    | .unavailable second => return .unavailable s!"no external prover: {reason}; {second}"
+    | answer => return answer
+  | answer => return answer
+
 /-- The facts that an external prover needs for the main goal, or why there are none. The goal stays as it is. -/
 def neededFacts (problem : Problem) (star : Bool) (facts : Array Term) :
     TacticM (Except EngineResult (Array Term)) := do
   let milliseconds : Nat ← proverTime problem
   let seconds : Nat := max 1 (milliseconds / 1000)
   let saved : Tactic.SavedState ← Tactic.saveState
-  let outcome : Except EngineResult (Array Term) ← withOptions (translationOptions seconds) do
-    let translation : Except String Translation ← tryCatchRuntimeEx
-      (do
-        let translation : Translation ← translateGoal star facts
-        return Except.ok translation)
+  let answer : ProverAnswer ← withOptions (translationOptions seconds) do
+    tryCatchRuntimeEx
+      (translateGoal star facts (askProvers problem))
       (fun (failure : Exception) => do
         let text : String ← exceptionText failure
-        return Except.error text)
-    match translation with
-    | .error text => return .error (.noProof s!"the goal could not be translated: {text}")
-    | .ok translation =>
-      let time : Nat ← proverTime problem
-      match ← (askProvers problem translation time : MetaM ProverAnswer) with
-      | .proof numbers => return .ok (factsBehind translation numbers facts)
-      | .noProof detail => return .error (.noProof detail)
-      | .unavailable reason => return .error (.notRun reason)
+        return .noProof s!"the goal could not be translated: {text}")
   saved.restore
-  return outcome
+  match answer with
+  | .proof origins => return .ok (factsBehind origins facts)
+  | .noProof detail => return .error (.noProof detail)
+  | .unavailable reason => return .error (.notRun reason)
 
 /-- External provers, then `duper`. -/
 def autoEngine (problem : Problem) : TacticM EngineResult :=

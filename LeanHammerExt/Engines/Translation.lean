@@ -11,8 +11,8 @@ import LeanHammerExt.Engines.Problem
 /-!
 # From a goal to a problem for external provers
 
-In: the main goal and facts. Out: a problem in TPTP syntax as Lean-auto writes it, and for each of its formulas the
-facts that it comes from.
+In: the main goal and facts. Out: formulas of Lean-auto, which can be written as a problem in TPTP syntax, and of each of
+which it is known what facts it comes from.
 
 Facts are read by Duper, because Lean-auto alone refuses a whole problem for one fact that it cannot use; the rest is
 Lean-auto's: preprocessing, monomorphisation, reification, and the printer. Formula number `n` is called `factn` in
@@ -22,14 +22,6 @@ the text.
 namespace LeanHammerExt
 
 open Lean Meta Elab Tactic
-
-/-- A problem for external provers. -/
-structure Translation where
-  /-- Its text. -/
-  text : String
-  /-- By the number of a formula, what Lean-auto remembers of the facts it was made from. -/
-  origins : Array (Array String)
-deriving Inhabited
 
 /--
 Sets the options of Lean-auto and Duper under which unusable facts are left out and external provers are
@@ -59,44 +51,58 @@ def formulaOf (entry : Auto.Embedding.Lam.REntry) : Auto.LamReif.ReifM Auto.Embe
   | .valid [] formula => return formula
   | _ => throwError "internal error: `formulaOf` was given an entry that is not a formula"
 
-/-- Writes what monomorphisation left as a problem. -/
-def exportProblem (facts : Array Auto.UMonoFact) (inhabitations : Array Auto.UMonoFact)
-    (inductives : Array (Array Auto.SimpleIndVal)) : Auto.LamReif.ReifM Translation := do
+/-- Makes formulas of what monomorphisation left. -/
+def reifyProblem (facts : Array Auto.UMonoFact) (inhabitations : Array Auto.UMonoFact)
+    (inductives : Array (Array Auto.SimpleIndVal)) :
+    Auto.LamReif.ReifM (Array Auto.Embedding.Lam.REntry) := do
   let reified : Array Auto.Embedding.Lam.LamTerm ← Auto.LamReif.reifFacts facts
   let entries : Array Auto.Embedding.Lam.REntry := reified.map (Auto.Embedding.Lam.REntry.valid [])
   let _ ← Auto.LamReif.reifInhabitations inhabitations
   let mutuals : Array Auto.Embedding.Lam.MutualIndInfo ← Auto.LamReif.reifMutInds inductives
   let (entries, _) ← Auto.LamReif.preprocess entries mutuals
+  return entries
+
+/-- Formulas as a problem in TPTP syntax. -/
+def problemText (entries : Array Auto.Embedding.Lam.REntry) : Auto.LamReif.ReifM String := do
   let formulas : Array Auto.Embedding.Lam.LamTerm ← entries.mapM formulaOf
   let variableTypes : Array Auto.Embedding.Lam.LamSort := (← Auto.LamReif.getVarVal).map Prod.snd
   let auxiliaryTypes : Array Auto.Embedding.Lam.LamSort ← Auto.LamReif.getLamEVarTy
   let text : String ← Auto.lam2TH0 variableTypes auxiliaryTypes formulas
-  let mut origins : Array (Array String) := #[]
+  return text
+
+/-- What Lean-auto remembers of the facts that formulas come from. -/
+def originsOf (entries : Array Auto.Embedding.Lam.REntry) : Auto.LamReif.ReifM (Array String) := do
+  let mut origins : Array String := #[]
   for entry in entries do
     let derivation : Auto.DTr ← Auto.LamReif.collectDerivFor entry
-    origins := origins.push (leavesOf derivation)
-  return { text := text, origins := origins }
+    origins := origins ++ leavesOf derivation
+  return origins
 
-/-- Monomorphises lemmas and writes them as a problem. -/
-def translateLemmas (lemmas : Array Auto.Lemma) (inhabited : Array Auto.Lemma) : MetaM Translation :=
+/-- Makes formulas and uses them. -/
+def useProblem {α : Type} (use : Array Auto.Embedding.Lam.REntry → Auto.LamReif.ReifM α)
+    (facts : Array Auto.UMonoFact) (inhabitations : Array Auto.UMonoFact)
+    (inductives : Array (Array Auto.SimpleIndVal)) : Auto.LamReif.ReifM α := do
+  let entries : Array Auto.Embedding.Lam.REntry ← reifyProblem facts inhabitations inductives
+  use entries
+
+/-- Monomorphises lemmas, makes formulas of them, and uses these. -/
+def translateLemmas {α : Type} (lemmas : Array Auto.Lemma) (inhabited : Array Auto.Lemma)
+    (use : Array Auto.Embedding.Lam.REntry → Auto.LamReif.ReifM α) : MetaM α :=
   Meta.withDefault do
     let rewritten : Array Auto.Lemma ← Auto.rewriteIteCondDecide lemmas
-    let (translation, _) ← Auto.Monomorphization.monomorphize rewritten inhabited
-      (@id (Auto.Reif.ReifM Translation) do
+    let (result, _) ← Auto.Monomorphization.monomorphize rewritten inhabited
+      (@id (Auto.Reif.ReifM α) do
         let state ← get
         let level : Level ← Auto.computeMaxLevel state.facts
-        (exportProblem state.facts state.inhTys state.inds).run' { u := level })
-    return translation
-
-/-- What Lean-auto remembers of a fact that Duper read from this term. -/
-def originOf (fact : Term) : String :=
-  s!"{false}, {true}, {fact}"
+        (useProblem use state.facts state.inhTys state.inds).run' { u := level })
+    return result
 
 /--
-Translates the main goal with these facts, and with the whole local context when `star` is true. The goal is used
-up: it is negated on the way.
+Translates the main goal with these facts, and with the whole local context when `star` is true, and uses the formulas.
+The goal is used up: it is negated on the way.
 -/
-def translateGoal (star : Bool) (facts : Array Term) : TacticM Translation :=
+def translateGoal {α : Type} (star : Bool) (facts : Array Term)
+    (use : Array Auto.Embedding.Lam.REntry → Auto.LamReif.ReifM α) : TacticM α :=
   withMainContext do
     let before : LocalContext ← getLCtx
     let goal : MVarId ← getMainGoal
@@ -112,14 +118,17 @@ def translateGoal (star : Bool) (facts : Array Term) : TacticM Translation :=
       let lemmas : Array Auto.Lemma ← Duper.formulasToAutoLemmas formulas true
       let prepared : Array Auto.Lemma ← lemmas.mapM (m := MetaM) (Auto.unfoldConstAndPreprocessLemma #[])
       let inhabited : Array Auto.Lemma ← Auto.Inhabitation.getInhFactsFromLCtx
-      translateLemmas prepared inhabited
+      translateLemmas prepared inhabited use
 
-/-- The facts that formulas with these numbers come from. -/
-def factsBehind (translation : Translation) (numbers : Array Nat) (facts : Array Term) : Array Term :=
-  let origins : Array String :=
-    numbers.foldl
-      (fun (found : Array String) (number : Nat) => found ++ translation.origins.getD number #[])
-      #[]
-  facts.filter fun (fact : Term) => origins.contains (originOf fact)
+/-- The term of the fact that an origin names, behind two flags of Duper's; `""` for an origin that names none. -/
+def originTerm (origin : String) : String :=
+  match origin.splitOn ", " with
+  | _ :: _ :: rest => ", ".intercalate rest
+  | _ => ""
+
+/-- The facts that these origins name. -/
+def factsBehind (origins : Array String) (facts : Array Term) : Array Term :=
+  let terms : Array String := origins.map originTerm
+  facts.filter fun (fact : Term) => terms.contains (toString fact)
 
 end LeanHammerExt

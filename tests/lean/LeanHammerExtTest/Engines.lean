@@ -143,21 +143,28 @@ example : Mystery := by
 #guard formulaNumber? "axiom3" == none
 #guard formulaNumber? "factual" == none
 
+#guard originTerm "false, true, `likes_back" == "`likes_back"
+#guard originTerm "false, true, (Term.tuple a, b)" == "(Term.tuple a, b)"
+#guard originTerm "true, true" == ""
+#guard originTerm "termLikeDefEq" == ""
+
 -- The problem has a formula for each fact and for the negated goal, and each formula knows where it comes from.
 example (a b : Nat) (h : Likes a b) : Likes b a := by
   run_tac do
     let saved ← Tactic.saveState
     let fact ← (constantTerm ``likes_back : MetaM Term)
     let (star, facts) ← withHypotheses #[fact]
-    let translation ← withOptions (translationOptions 10) (translateGoal star facts)
+    let (text, origins) ← withOptions (translationOptions 10) <| translateGoal star facts fun entries => do
+      let text ← problemText entries
+      let origins ← originsOf entries
+      return (text, origins)
     saved.restore
-    unless (translation.text.splitOn "thf(fact0, axiom,").length == 2 do
-      throwError "the problem has no formula: {translation.text}"
-    let numbers := Array.range translation.origins.size
-    let all := factsBehind translation numbers facts
+    unless (text.splitOn "thf(fact0, axiom,").length == 2 do
+      throwError "the problem has no formula: {text}"
+    let all := factsBehind origins facts
     unless all.size == facts.size do
-      throwError "of {facts.size} facts, the formulas know {all.size}: {translation.origins}"
-    unless (factsBehind translation #[] facts).isEmpty do
+      throwError "of {facts.size} facts, the formulas know {all.size}: {origins}"
+    unless (factsBehind #[] facts).isEmpty do
       throwError "facts without formulas"
   exact likes_back a b h
 
