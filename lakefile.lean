@@ -41,6 +41,11 @@ lean_lib LeanHammerExtTest where
   globs := #[`LeanHammerExtTest.+]
   leanOptions := testOptions
 
+/-- The modules whose extraction stands in `tests/golden`, for the tests. -/
+lean_lib Golden where
+  srcDir := "tests/golden/extraction"
+  globs := #[`Golden.+]
+
 /-- Tests that need the sidecar: `lake build LeanHammerExtLive` after `lake exe sidecar`. -/
 lean_lib LeanHammerExtLive where
   srcDir := "tests/lean"
