@@ -2,6 +2,7 @@ import Lake
 
 open Lake DSL
 
+-- `LeanOption` is a name that a lakefile knows without `open Lean`: Mathlib's lakefile for v4.33.0 uses it in this way.
 /-- Options of every library here. -/
 abbrev commonOptions : Array LeanOption := #[
   ⟨`autoImplicit, false⟩,
