@@ -30,7 +30,7 @@ class PremiseExample:
         line: First source line of the theorem (1-based), or None; premises of the same module must lie before it.
         state: Goal text, hypotheses one a line, then `⊢ target`.
         signature: Statement of the theorem as one line.
-        positives: Premises needed to close the state, without repeats, in order of first use.
+        positives: Premises needed to close the state, without repeats, in the order of the data, which says nothing.
         proof: `"tactic"` or `"term"`.
         generated: Whether an attribute made the theorem from another (`to_additive`, `to_dual`).
         random_split: Split of this row when theorems are divided at random (`train`, `valid`, `test`), or None.
