@@ -74,10 +74,11 @@ partial def kindWordsIn (stx : Syntax) : Array String :=
       children.foldl (fun (found : Array String) (child : Syntax) => found ++ kindWordsIn child) #[]
   | _ => #[]
 
-/-- The question that a `#find` asks: its parts stand at places 1, 2 and 3. -/
+/-- The question that a `#find` asks for `count` declarations: its parts stand at places 1, 2 and 3. -/
 def readFind (stx : Syntax) (count : Nat) : Protocol.SearchRequest :=
   let query : String := (stx[1].isStrLit?).getD ""
   let modules : Array String := (identifiersIn stx[2]).map fun (name : Name) => name.toString
+  let count : Nat := max 1 (min count Protocol.mostResults)
   { query := query, count := count, modules := modules, kinds := kindWordsIn stx[3] }
 
 /-- Asks the sidecar. -/

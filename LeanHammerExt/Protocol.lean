@@ -19,6 +19,22 @@ open Msgpack (Value)
 /-- Number of the protocol that is spoken here; `status` says which one a server speaks. -/
 def version : Nat := 1
 
+/-! ## Limits
+
+A server refuses what is over its limits. These are the ones that a user's options could exceed.
+-/
+
+/-- Most seconds that one request may take. -/
+def longestTimeout : Nat := 600
+
+/-- Most results of one request. -/
+def mostResults : Nat := 4096
+
+/-- Most premises that go along with one request. -/
+def mostPremises : Nat := 16384
+
+/-! ## Maps -/
+
 /-- The entries of a map. -/
 abbrev Entries : Type := Array (String × Value)
 

@@ -77,13 +77,10 @@ structure SelectionRequest where
   exclude : Array Name := #[]
 deriving Inhabited
 
-/-- Most premises of one request; the sidecar's own limit is larger. -/
-def largestCount : Nat := 2048
-
 /-- The premises of the current file that can be described by `deadline`. -/
 def describeFile (filter : PremiseFilter) (deadline : Nat) (stop : BaseIO Bool) :
     CoreM (Array Premise) := do
-  let limit : Nat := hammer.filePremises.get (← getOptions)
+  let limit : Nat := min Protocol.mostPremises (hammer.filePremises.get (← getOptions))
   let names : Array (Name × Option Name) :=
     (filePremises filter limit).map fun (name : Name) => (name, none)
   let tasks : Array (Task (Except Exception (Array Premise))) ← startDescribing names
@@ -187,7 +184,7 @@ def selectBySidecar (goal : MVarId) (wanted : SelectionRequest) :
       (fun (known : Std.HashMap String Name) (premise : Premise) =>
         known.insert premise.name.toString premise.name)
       {}
-  let count : Nat := max 1 (min wanted.count largestCount)
+  let count : Nat := max 1 (min wanted.count Protocol.mostResults)
   let namespaceName : Name ← getCurrNamespace
   let request : Protocol.PremisesRequest := {
     goal := text

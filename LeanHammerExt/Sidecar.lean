@@ -7,6 +7,7 @@ import Lean
 import LeanHammerExt.Bridge.Process
 import LeanHammerExt.Locate
 import LeanHammerExt.Options
+import LeanHammerExt.Protocol
 
 /-!
 # The connection to the sidecar
@@ -35,16 +36,12 @@ structure SidecarSettings where
   timeout : Nat
 deriving Inhabited, BEq, Repr
 
-/-- Most seconds that a server gives to one request (`deadline_ms` of its limits). -/
-def longestTimeout : Nat := 600
-
 /-- What the options `hammer.sidecar.*` say. -/
 def SidecarSettings.ofOptions (options : Options) : SidecarSettings where
   enabled := hammer.sidecar.enabled.get options
   command := hammer.sidecar.command.get options
   url := hammer.sidecar.url.get options
-  -- A server refuses a request that wants more time than it gives.
-  timeout := 1000 * min longestTimeout (hammer.sidecar.timeout.get options)
+  timeout := 1000 * min Protocol.longestTimeout (hammer.sidecar.timeout.get options)
 
 namespace Sidecar
 

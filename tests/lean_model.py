@@ -52,8 +52,6 @@ BATCH_SIZE = 2_048
 CANCELLATION_SECONDS = 2.0
 """`Bridge.cancellationTime`."""
 
-LONGEST_TIMEOUT = 600
-"""`longestTimeout`, in seconds."""
 
 Params = list[tuple[str, object]]
 """Entries in the order in which they are written."""

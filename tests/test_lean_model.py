@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -50,6 +51,14 @@ def value_of(notation: dict[str, Any]) -> Any:
     return vectors.value_of(notation)
 
 
+def number_in_protocol(definition: str) -> int:
+    """A number that `LeanHammerExt/Protocol.lean` defines."""
+    source = (lean_model.SOURCES / "Protocol.lean").read_text(encoding="utf-8")
+    found = re.search(rf"^def {definition} : Nat := (\d+)$", source, re.MULTILINE)
+    assert found is not None, f"Protocol.lean has no number {definition}"
+    return int(found[1])
+
+
 def request(name: str) -> dict[str, Any]:
     """A row of the golden requests."""
     return next(row for row in FRAMES["requests"] if row["name"] == name)
@@ -87,9 +96,9 @@ def test_both_sides_have_the_same_limits() -> None:
     assert LIMITS.goal_bytes >= 4 * lean_model.GOAL_LIMIT
     assert LIMITS.text_bytes >= 4 * lean_model.PREMISE_LIMIT
     assert LIMITS.body_bytes + wire.FRAME_OVERHEAD <= lean_model.LARGEST_MESSAGE
-    assert LIMITS.deadline_ms >= 1000 * lean_model.LONGEST_TIMEOUT
-    source = (lean_model.SOURCES / "Sidecar.lean").read_text(encoding="utf-8")
-    assert f"def longestTimeout : Nat := {lean_model.LONGEST_TIMEOUT}\n" in source
+    assert LIMITS.deadline_ms >= 1000 * number_in_protocol("longestTimeout")
+    assert LIMITS.k >= number_in_protocol("mostResults")
+    assert LIMITS.premises >= number_in_protocol("mostPremises")
     with pytest.raises(lean_model.Fault):
         lean_model.encode([[]], 1)
 
@@ -242,9 +251,7 @@ def test_the_lean_sources_read_entries_that_the_server_sends() -> None:
 
 
 def test_both_sides_have_the_same_protocol_number() -> None:
-    source = (lean_model.SOURCES / "Protocol.lean").read_text(encoding="utf-8")
-    assert f"def version : Nat := {wire.PROTOCOL}\n" in source
-    assert lean_model.VERSION == wire.PROTOCOL
+    assert number_in_protocol("version") == lean_model.VERSION == wire.PROTOCOL
 
 
 # A real sidecar
@@ -254,7 +261,7 @@ def test_both_sides_have_the_same_protocol_number() -> None:
 def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BridgeProcess]:
     folder: Path = tmp_path_factory.mktemp("lean-model")
     process = BridgeProcess(
-        [sys.executable, "-m", "sidecar.bridge"], environment(folder), lambda body: wire.decode(body, LIMITS)
+        [sys.executable, "-m", "sidecar", "bridge"], environment(folder), lambda body: wire.decode(body, LIMITS)
     )
     yield process
     process.close()
@@ -404,7 +411,7 @@ def test_a_deadline_that_passes_leaves_a_usable_bridge(bridge: BridgeProcess) ->
 
 def test_the_bridge_ends_with_its_lean_process(tmp_path: Path) -> None:
     process = BridgeProcess(
-        [sys.executable, "-m", "sidecar.bridge"], environment(tmp_path), lambda body: wire.decode(body, LIMITS)
+        [sys.executable, "-m", "sidecar", "bridge"], environment(tmp_path), lambda body: wire.decode(body, LIMITS)
     )
     process.close()
     assert process.child.returncode == 0
