@@ -137,7 +137,7 @@ def Process.kill (process : Process) : BaseIO Unit :=
     | .ended _ => pure ()
     | .running =>
       -- It may have ended a moment ago; as nobody waited for it yet, its number is still its own.
-      let _ : Except IO.Error Unit ← EIO.toBaseIO process.child.kill
+      let _ ← EIO.toBaseIO process.child.kill
       pure ()
 
 /-- Whether the child ended. -/
@@ -152,7 +152,7 @@ def endingTime : Nat := 500
 /-- Waits for a child that is about to end, but not for long. -/
 def Process.awaitEnd (process : Process) : BaseIO Unit := do
   let deadline : Nat := (← IO.monoMsNow) + endingTime
-  let _ : Waited ← waitUntil process.hasEnded deadline (pure false)
+  let _ ← waitUntil process.hasEnded deadline (pure false)
   pure ()
 
 /-- Takes no more requests and ends the ones that wait. -/
