@@ -113,7 +113,7 @@ def _server(settings: Settings, environment: dict[str, str]) -> Iterator[str]:
 def _starting(environment: dict[str, str]) -> Figures:
     def bridge() -> object:
         return subprocess.run(
-            [sys.executable, "-m", "sidecar.bridge"], env=environment, stdin=subprocess.DEVNULL, check=True
+            [sys.executable, "-m", "sidecar", "bridge"], env=environment, stdin=subprocess.DEVNULL, check=True
         )
 
     def bare() -> object:

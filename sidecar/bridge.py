@@ -487,7 +487,3 @@ def run_bridge(settings: Settings) -> int:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return asyncio.run(_serve(settings, 0, output_handle))
-
-
-if __name__ == "__main__":
-    sys.exit(run_bridge(Settings()))

@@ -217,7 +217,7 @@ class BridgeClient(_Methods):
     def __init__(
         self,
         environment: Mapping[str, str] | None = None,
-        command: Sequence[str] = (sys.executable, "-m", "sidecar.bridge"),
+        command: Sequence[str] = (sys.executable, "-m", "sidecar", "bridge"),
         errors: Any = None,
     ) -> None:
         self.process = subprocess.Popen(

@@ -1,7 +1,6 @@
-"""`lean-sidecar`: the commands and how they end.
+"""The commands, put together.
 
-In: the command line. Out: answers on stdout, messages on stderr, and an exit status: 0 success, 1 a check that ran and
-found faults, otherwise `sidecar.errors.EXIT_STATUS`.
+In: the modules of this room. Out: the application that `sidecar.__main__` runs.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import typer
 
 from sidecar import __version__
 from sidecar.cli import corpus, index, questions, service
-from sidecar.errors import SidecarError
 
 app = typer.Typer(
     help="Premise selection and search for Lean 4. Options also come from LEAN_SIDECAR_* variables (see README.md).",
@@ -46,30 +44,3 @@ def _root(
     )
     for chatty in ("httpx", "urllib3", "transformers", "sentence_transformers", "faiss"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-
-
-def main() -> None:
-    """Run the command line and leave with its exit status."""
-    # Threads that spin would take the cores away from Lean; this must be said before torch is loaded.
-    from sidecar.encoder.threads import use_quiet_threads
-
-    use_quiet_threads()
-    try:
-        app()
-    except SidecarError as error:
-        from sidecar.cli.output import fail
-
-        fail(error, as_json="--json" in sys.argv)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        raise SystemExit(130) from None
-    except BrokenPipeError:
-        # The reader of our answer (head, less) has seen enough; say nothing, and let nothing be flushed again.
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,46 @@
+"""`lean-sidecar`, or `python -m sidecar`: run a command and leave with its exit status.
+
+In: the command line. Out: answers on stdout, messages on stderr, and an exit status: 0 success, 1 a check that ran and
+found faults, otherwise `sidecar.errors.EXIT_STATUS`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from sidecar.errors import SidecarError
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    try:
+        if sys.argv[1:] == ["bridge"]:
+            # A Lean process waits for this one, and what reads options takes longer to load than all of the bridge.
+            from sidecar.bridge import run_bridge
+            from sidecar.settings import Settings
+
+            sys.exit(run_bridge(Settings()))
+        # Threads that spin would take the cores away from Lean; this must be said before torch is loaded.
+        from sidecar.encoder.threads import use_quiet_threads
+
+        use_quiet_threads()
+        from sidecar.cli.main import app
+
+        app()
+    except SidecarError as error:
+        from sidecar.cli.output import fail
+
+        fail(error, as_json="--json" in sys.argv)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # The reader of our answer (head, less) has seen enough; say nothing, and let nothing be flushed again.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+if __name__ == "__main__":
+    main()
