@@ -32,6 +32,9 @@ HEALTH_SECONDS = 30.0
 
 POLL_SECONDS = 0.05
 
+STOP_SECONDS = 30.0
+"""How long a server may take to stop: longer than it gives the requests that are under way."""
+
 Say = Callable[[str], None]
 """Tells a person what is going on."""
 
@@ -151,6 +154,20 @@ async def find_server(settings: Settings) -> tuple[Address, Health] | None:
     Raises:
         SidecarError: `conflict` when it speaks another protocol, `unreachable` when it hangs.
     """
+    found = await _published(settings)
+    if found is not None and found[1].protocol != PROTOCOL:
+        health = found[1]
+        raise SidecarError(
+            "conflict",
+            f"the running server (version {health.version}, process {health.pid}) speaks protocol {health.protocol}; "
+            f"this is version {__version__} with protocol {PROTOCOL}",
+            hint="stop it with `lean-sidecar stop` and try again",
+        )
+    return found
+
+
+async def _published(settings: Settings) -> tuple[Address, Health] | None:
+    """The published server, whatever protocol it speaks."""
     address = read_address(settings)
     if address is None:
         return None
@@ -160,23 +177,14 @@ async def find_server(settings: Settings) -> tuple[Address, Health] | None:
     except _Silent as silent:
         if not _runs(address.pid):
             return None
-        silent.hint = f"it may hang: stop it with `kill {address.pid}` and try again"
+        silent.hint = f"it may hang: end it with `kill -9 {address.pid}` and try again"
         raise
     except (Unanswered, SidecarError):
         # Nobody, or somebody else who has the port by now.
         return None
     finally:
         await transport.close()
-    if health.instance != address.instance:
-        return None
-    if health.protocol != PROTOCOL:
-        raise SidecarError(
-            "conflict",
-            f"the running server (version {health.version}, process {health.pid}) speaks protocol {health.protocol}; "
-            f"this is version {__version__} with protocol {PROTOCOL}",
-            hint=f"stop it with `kill {health.pid}` and try again",
-        )
-    return address, health
+    return (address, health) if health.instance == address.instance else None
 
 
 async def ensure_server(settings: Settings, say: Say) -> Address:
@@ -220,42 +228,52 @@ async def ensure_server(settings: Settings, say: Say) -> Address:
     return address
 
 
-async def stop_server(settings: Settings, seconds: float = 30.0) -> bool:
-    """Ask the local server to finish what it does and stop.
+async def stop_server(settings: Settings, seconds: float = STOP_SECONDS) -> Health | None:
+    """Ask the local server to finish what it does and stop, and wait until its process is gone.
 
     Returns:
-        Whether there was one.
+        What it said of itself before; None where no server runs.
 
     Raises:
-        SidecarError: `deadline` when it is still there after `seconds`.
+        SidecarError: `deadline` when it is still there after `seconds`, `unreachable` when it hangs, `forbidden` when
+            it is not ours.
     """
     import signal
 
-    found = await find_server(settings)
+    found = await _published(settings)
     if found is None:
-        return False
+        return None
     _, health = found
-    os.kill(health.pid, signal.SIGTERM)
+    try:
+        os.kill(health.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return health
+    except PermissionError:
+        raise SidecarError("forbidden", f"the server (process {health.pid}) belongs to another user") from None
     try:
         async with asyncio.timeout(seconds):
-            while await find_server(settings) is not None:
+            while _runs(health.pid):
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
         raise SidecarError(
             "deadline",
-            f"the server (process {health.pid}) did not stop within {seconds:.0f} s",
-            hint=f"end it with `kill -9 {health.pid}`",
+            f"the server (process {health.pid}) did not stop within {seconds:g} s",
+            hint=f"give it more time, or end it with `kill -9 {health.pid}`",
         ) from None
-    return True
+    return health
 
 
 def _runs(pid: int) -> bool:
-    """Whether there is a process of this user with this id."""
+    """Whether a process of this user with this id runs; one that has ended and was not waited for does not."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError, OverflowError):
         return False
-    return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        # A system without /proc, or the process ended this moment; the next look will tell.
+        return True
 
 
 def _runtime_folder(settings: Settings) -> Path:

@@ -41,23 +41,42 @@ def _kept_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="lean-sidecar-tests-")
 
 
-def environment(folder: Path, **changes: str | None) -> dict[str, str]:
-    """An environment for a child process whose folders are all below `folder`; None takes a variable away."""
+def own_folders(folder: Path) -> dict[str, str]:
+    """An environment for a child process whose folders are all below `folder`: that of a user who is new here."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LEAN_SIDECAR_")}
     environment.update(
         PYTHONPATH=os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         LEAN_SIDECAR_DATA=str(folder / "data"),
         LEAN_SIDECAR_CACHE=str(folder / "cache"),
         LEAN_SIDECAR_RUNTIME=str(folder / "run"),
-        LEAN_SIDECAR_INDEX=str(small_index()),
-        LEAN_SIDECAR_THREADS="1",
         LEAN_SIDECAR_IDLE_SECONDS="600",
+        COLUMNS="200",
     )
+    return environment
+
+
+def environment(folder: Path, **changes: str | None) -> dict[str, str]:
+    """The same with the small index and one thread; None takes a variable away."""
+    environment = own_folders(folder)
+    environment.update(LEAN_SIDECAR_INDEX=str(small_index()), LEAN_SIDECAR_THREADS="1")
     for name, value in changes.items():
         environment.pop(name, None)
         if value is not None:
             environment[name] = value
     return environment
+
+
+def run_command(environment: dict[str, str], *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `lean-sidecar` with these words, in the checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "sidecar", *words],
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_SECONDS,
+        cwd=ROOT,
+    )
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

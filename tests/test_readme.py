@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.running import ROOT, run_command
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = [
     command
@@ -22,40 +18,15 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """An environment of a user who has just installed the package; its server is stopped at the end."""
-    folder = tmp_path_factory.mktemp("home")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LEAN_SIDECAR_")}
-    environment = {
-        **kept,
-        "LEAN_SIDECAR_DATA": str(folder / "data"),
-        "LEAN_SIDECAR_CACHE": str(folder / "cache"),
-        "LEAN_SIDECAR_RUNTIME": str(folder / "run"),
-        "LEAN_SIDECAR_IDLE_SECONDS": "300",
-        "COLUMNS": "200",
-    }
-    yield environment
-    code = (
-        "import asyncio; from sidecar.launch import stop_server; from sidecar.settings import Settings;"
-        "asyncio.run(stop_server(Settings()))"
-    )
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
-
-
-def _run(command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "sidecar.cli.main", *shlex.split(command)[1:]]
-    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, cwd=ROOT)
-
-
 def test_the_readme_shows_commands() -> None:
     assert any(command.startswith("lean-sidecar premises") for command in COMMANDS)
     assert "\nmake demo\nmake test\n" in README
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.endswith("serve")])
-def test_a_command_of_the_readme(command: str, home: dict[str, str]) -> None:
-    done = _run(command.replace("PATH/TO/SOURCE", "sidecar/corpus/example"), home)
+def test_a_command_of_the_readme(command: str, user: dict[str, str]) -> None:
+    words = shlex.split(command.replace("PATH/TO/SOURCE", "sidecar/corpus/example"))
+    done = run_command(user, *words[1:])
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     if "--json" in command:

@@ -22,22 +22,21 @@ def build(
     ),
     encoder: str = typer.Option("small", help=ENCODER_HELP),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
-    threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores."),
+    threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:N."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Build an index. An interrupted build goes on where it stopped when the same command is given again."""
-    import os
-
     from sidecar.cli.output import print_json, print_pairs
     from sidecar.corpus.source import example_corpus, open_corpus
     from sidecar.encoder.load import load_encoder
+    from sidecar.encoder.threads import usable_cores
     from sidecar.index.build import build_index
     from sidecar.settings import Settings
 
     folder = output or Settings().data_folder / "default"
     corpus = example_corpus() if source is None else open_corpus(source, format_)
-    loaded = load_encoder(encoder, threads=threads or os.cpu_count() or 1, device=device)
+    loaded = load_encoder(encoder, threads=threads or usable_cores(), device=device)
     manifest = build_index(corpus, folder, loaded)
     summary = {"folder": str(folder), **manifest.summary()}
     if as_json:
@@ -89,20 +88,19 @@ def update(
     folder: Path = typer.Argument(help="Index folder."),
     source: Path = typer.Argument(help="Corpus folder, in any format that `build` reads."),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
-    threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores."),
+    threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Bring an index up to date with a corpus; only what changed is encoded."""
-    import os
-
     from sidecar.cli.output import print_json, print_pairs
     from sidecar.corpus.source import open_corpus
     from sidecar.encoder.load import load_encoder
+    from sidecar.encoder.threads import usable_cores
     from sidecar.index.build import update_index
     from sidecar.index.manifest import Manifest
 
     manifest = Manifest.read(folder)
-    encoder = load_encoder(manifest.encoder_name, threads=threads or os.cpu_count() or 1)
+    encoder = load_encoder(manifest.encoder_name, threads=threads or usable_cores())
     report = update_index(folder, open_corpus(source, format_), encoder)
     if as_json:
         print_json(report.as_wire())

@@ -1,4 +1,4 @@
-"""`lean-sidecar serve`, `bridge`, `status` and `demo`: run the sidecar and look at it.
+"""`lean-sidecar serve`, `bridge`, `status`, `stop` and `demo`: run the sidecar, look at it, and end it.
 
 In: options. Out: a server, a bridge on stdin and stdout, or what the running server says of itself.
 """
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command()(serve)
     app.command()(bridge)
     app.command()(status)
+    app.command()(stop)
     app.command()(demo)
 
 
@@ -85,6 +86,30 @@ def status(
         print_json({"url": address, **answer})
     else:
         print_pairs(address, answer)
+
+
+def stop(
+    timeout: float = typer.Option(30.0, min=0, help="Seconds that the server may take to finish what it does."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Stop the local server and wait until it is gone; requests that are under way may finish.
+
+    Exit status: 0 when none runs any more, also when none ran; 6 when it hangs; 7 when it is still there after the
+    timeout.
+    """
+    import asyncio
+
+    from sidecar.cli.output import print_json
+    from sidecar.launch import stop_server
+    from sidecar.settings import Settings
+
+    stopped = asyncio.run(stop_server(Settings(), timeout))
+    if as_json:
+        print_json({"stopped": stopped is not None, "pid": stopped.pid if stopped else None})
+    elif stopped is None:
+        typer.echo("no local server runs")
+    else:
+        typer.echo(f"stopped the server (version {stopped.version}, process {stopped.pid})")
 
 
 def demo(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sidecar.encoder.threads import usable_cores
 from sidecar.prove.output import read_output
 from sidecar.prove.problem import Problem, read_problem
 from sidecar.prove.process import run_bounded
@@ -94,12 +94,13 @@ class ProofRace:
 
     Args:
         find: Which provers are installed.
-        at_once: Races that run at the same time; more wait within their own deadlines. 0 chooses the number of cores.
+        at_once: Races that run at the same time; more wait within their own deadlines. 0 chooses the number of usable
+            cores.
     """
 
     def __init__(self, find: Callable[[], tuple[Prover, ...]] = find_provers, at_once: int = 0) -> None:
         self._find = find
-        self._slots = asyncio.Semaphore(at_once or os.cpu_count() or 1)
+        self._slots = asyncio.Semaphore(at_once or usable_cores())
 
     async def run(self, text: str, seconds: float, names: tuple[str, ...] | None = None) -> ProofAnswer:
         """Race provers on a problem.

@@ -19,7 +19,7 @@ import pytest
 from sidecar import wire
 from sidecar.bridge import FrameError, peek_id, read_request
 from sidecar.client import BridgeClient, Client
-from sidecar.launch import find_server, read_address
+from sidecar.launch import find_server, read_address, stop_server
 from sidecar.prove.provers import find_provers
 from sidecar.settings import Limits, Settings
 from tests.golden import write_bridge
@@ -213,7 +213,7 @@ def test_a_frame_that_is_no_request_is_refused_and_the_stream_goes_on(
 )
 def test_errors_name_the_request_and_the_field(message: dict[str, Any], field: str | None, folder: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "sidecar.bridge"],
+        [sys.executable, "-m", "sidecar", "bridge"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -281,7 +281,7 @@ def test_the_id_of_half_a_frame(start: bytes, expected: int | None) -> None:
 
 def test_a_stream_out_of_step_ends_the_bridge_with_a_message(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "sidecar.bridge"],
+        [sys.executable, "-m", "sidecar", "bridge"],
         input=b"GET / HTTP/1.1\r\n\r\n",
         capture_output=True,
         env=environment(folder),
@@ -295,7 +295,7 @@ def test_a_stream_out_of_step_ends_the_bridge_with_a_message(folder: Path) -> No
 
 def test_a_stream_that_ends_inside_a_frame_says_so(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "sidecar.bridge"],
+        [sys.executable, "-m", "sidecar", "bridge"],
         input=b"\x00\x00\x01\x00\x81",
         capture_output=True,
         env=environment(folder),
@@ -306,7 +306,10 @@ def test_a_stream_that_ends_inside_a_frame_says_so(folder: Path) -> None:
 
 def test_an_empty_input_is_no_error(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "sidecar.bridge"], stdin=subprocess.DEVNULL, capture_output=True, env=environment(folder)
+        [sys.executable, "-m", "sidecar", "bridge"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(folder),
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -474,18 +477,25 @@ def test_a_port_that_somebody_else_has_by_now_is_no_server(tmp_path: Path, reply
         assert asyncio.run(find_server(Settings(runtime_folder=tmp_path))) is None
 
 
-def test_a_server_of_another_protocol_is_not_talked_to(tmp_path: Path) -> None:
-    body = json.dumps({"status": "ready", "version": "9.9", "protocol": 99, "pid": 1, "instance": "x"}).encode()
+def test_a_server_of_another_protocol_is_not_talked_to_but_can_be_stopped(tmp_path: Path) -> None:
+    other = subprocess.Popen(["sleep", "600"])
+    health = {"status": "ready", "version": "9.9", "protocol": 99, "pid": other.pid, "instance": "x"}
+    body = json.dumps(health).encode()
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     listener, url = answering(head.encode() + body)
     (tmp_path / "run").mkdir()
-    address = {"url": url, "pid": 1, "instance": "x", "version": "9.9", "started": 0.0}
+    address = {"url": url, "pid": other.pid, "instance": "x", "version": "9.9", "started": 0.0}
     (tmp_path / "run" / "server.json").write_text(json.dumps(address))
-    with listener, BridgeClient(environment(tmp_path), errors=subprocess.DEVNULL) as bridge:
-        error = code_of(bridge.status)
-    assert error.code == "conflict"
-    assert "9.9" in error.message
-    assert "kill 1" in (error.hint or "")
+    with listener:
+        with BridgeClient(environment(tmp_path), errors=subprocess.DEVNULL) as bridge:
+            error = code_of(bridge.status)
+        assert error.code == "conflict"
+        assert "9.9" in error.message
+        assert "lean-sidecar stop" in (error.hint or "")
+        stopped = asyncio.run(stop_server(Settings(runtime_folder=tmp_path / "run")))
+    assert stopped is not None
+    assert stopped.version == "9.9"
+    assert other.wait(PATIENCE_SECONDS) == -signal.SIGTERM
 
 
 def test_large_params_and_answers_pass(bridge: BridgeClient) -> None:

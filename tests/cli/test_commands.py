@@ -3,54 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "sidecar" / "corpus" / "example"
+from tests.running import ROOT, alive
+from tests.running import run_command as run
+
+EXAMPLE = ROOT / "sidecar" / "corpus" / "example"
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    folder = tmp_path_factory.mktemp("user")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LEAN_SIDECAR_")}
-    made = {
-        **kept,
-        "LEAN_SIDECAR_DATA": str(folder / "data"),
-        "LEAN_SIDECAR_CACHE": str(folder / "cache"),
-        "LEAN_SIDECAR_RUNTIME": str(folder / "run"),
-        "LEAN_SIDECAR_IDLE_SECONDS": "300",
-        "COLUMNS": "200",
-    }
-    yield made
-    stop = "import asyncio; from sidecar.launch import stop_server; from sidecar.settings import Settings"
-    subprocess.run(
-        [sys.executable, "-c", f"{stop}; asyncio.run(stop_server(Settings()))"], env=made, check=True, timeout=60
-    )
-
-
-@pytest.fixture(scope="module")
-def index(environment: dict[str, str]) -> Path:
+def index(user: dict[str, str]) -> Path:
     """The user's default index, of the example library, made by the command."""
-    done = run(environment, "index", "build", str(EXAMPLE), "--encoder", "static")
+    done = run(user, "index", "build", str(EXAMPLE), "--encoder", "static")
     assert done.returncode == 0, done.stderr
-    return Path(environment["LEAN_SIDECAR_DATA"]) / "default"
-
-
-def run(environment: dict[str, str], *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sidecar.cli.main", *words],
-        env=environment,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    return Path(user["LEAN_SIDECAR_DATA"]) / "default"
 
 
 def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
@@ -59,58 +30,74 @@ def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return wire
 
 
-def test_help_and_version_load_no_model(environment: dict[str, str]) -> None:
+def test_help_and_version_load_no_model(user: dict[str, str]) -> None:
     code = (
         "import sys; sys.argv = ['lean-sidecar', '--help']\n"
-        "from sidecar.cli.main import main\n"
+        "from sidecar.__main__ import main\n"
         "try: main()\nexcept SystemExit as done: assert not done.code\n"
         "heavy = {'torch', 'numpy', 'transformers', 'faiss', 'aiohttp', 'lxml', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("serve", "bridge", "premises", "search", "index", "corpus", "status", "demo"):
+    for command in ("serve", "bridge", "premises", "search", "index", "corpus", "status", "stop", "demo"):
         assert command in done.stdout
-    assert run(environment, "--version").stdout.startswith("lean-sidecar 0.")
+    assert run(user, "--version").stdout.startswith("lean-sidecar 0.")
 
 
-def test_status_without_a_server_says_so_and_starts_none(environment: dict[str, str]) -> None:
-    alone = {**environment, "LEAN_SIDECAR_RUNTIME": environment["LEAN_SIDECAR_RUNTIME"] + "-alone"}
+def test_the_bridge_starts_without_what_reads_options(user: dict[str, str]) -> None:
+    code = (
+        "import sys; sys.argv = ['lean-sidecar', 'bridge']\n"
+        "from sidecar.__main__ import main\n"
+        "try: main()\nexcept SystemExit as done: assert not done.code\n"
+        "heavy = {'typer', 'click', 'rich', 'numpy', 'aiohttp'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=user
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "frames" in run(user, "bridge", "--help").stdout
+    assert run(user, "bridge", "--no-such-option").returncode == 2
+
+
+def test_status_without_a_server_says_so_and_starts_none(user: dict[str, str]) -> None:
+    alone = {**user, "LEAN_SIDECAR_RUNTIME": user["LEAN_SIDECAR_RUNTIME"] + "-alone"}
     done = run(alone, "status", "--json")
     assert done.returncode == 6
     assert error_of(done)["code"] == "unreachable"
     assert run(alone, "status").returncode == 6
 
 
-def test_index_info_and_verify(environment: dict[str, str], index: Path) -> None:
-    info = json.loads(run(environment, "index", "info", "--json").stdout)
+def test_index_info_and_verify(user: dict[str, str], index: Path) -> None:
+    info = json.loads(run(user, "index", "info", "--json").stdout)
     assert info["counts"]["declarations"] == 459
     assert info["encoders"]["premises"]["name"] == "static"
-    verified = run(environment, "index", "verify")
+    verified = run(user, "index", "verify")
     assert verified.returncode == 0
     assert "all checks passed" in verified.stdout
 
 
-def test_a_flipped_byte_is_found(environment: dict[str, str], index: Path, tmp_path: Path) -> None:
+def test_a_flipped_byte_is_found(user: dict[str, str], index: Path, tmp_path: Path) -> None:
     copy = tmp_path / "index"
     shutil.copytree(index, copy)
     largest = max((path for path in copy.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     data = bytearray(largest.read_bytes())
     data[len(data) // 2] ^= 1
     largest.write_bytes(bytes(data))
-    done = run(environment, "index", "verify", str(copy), "--json")
+    done = run(user, "index", "verify", str(copy), "--json")
     assert done.returncode == 1
     assert any(largest.name in fault for fault in json.loads(done.stdout)["faults"])
 
 
-def test_an_update_encodes_only_what_changed(environment: dict[str, str], index: Path, tmp_path: Path) -> None:
+def test_an_update_encodes_only_what_changed(user: dict[str, str], index: Path, tmp_path: Path) -> None:
     copy, library = tmp_path / "index", tmp_path / "library"
     shutil.copytree(index, copy)
     shutil.copytree(EXAMPLE, library)
     module = next(path for path in library.glob("*.jsonl") if '"Bool.xor_self"' in path.read_text(encoding="utf-8"))
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace("Exclusive or of a value with itself is false.", "A value differs not from itself."))
-    done = run(environment, "index", "update", str(copy), str(library), "--json")
+    done = run(user, "index", "update", str(copy), str(library), "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["changed"] == 1
@@ -130,54 +117,66 @@ def test_an_update_encodes_only_what_changed(environment: dict[str, str], index:
     ],
 )
 def test_bad_input_names_the_field_and_ends_with_its_status(
-    environment: dict[str, str], index: Path, words: list[str], status: int, field: str | None
+    user: dict[str, str], index: Path, words: list[str], status: int, field: str | None
 ) -> None:
-    done = run(environment, *words, "--json")
+    done = run(user, *words, "--json")
     wire = error_of(done)
     assert done.returncode == status, wire
     if field is not None:
         assert field in wire["field"]
-    plain = run(environment, *words)
+    plain = run(user, *words)
     assert plain.returncode == status
     assert plain.stderr.strip().splitlines()[-1].startswith("error: ")
 
 
-def test_a_goal_from_a_pipe(environment: dict[str, str], index: Path) -> None:
-    done = run(environment, "premises", "-", "-k", "8", "--json", stdin="a b : Nat\n⊢ a + b = b + a\n")
+def test_stop_ends_the_server_that_a_command_started(user: dict[str, str], index: Path) -> None:
+    alone = {**user, "LEAN_SIDECAR_RUNTIME": user["LEAN_SIDECAR_RUNTIME"] + "-stop"}
+    nobody = run(alone, "stop")
+    assert (nobody.returncode, nobody.stdout) == (0, "no local server runs\n")
+    assert run(alone, "search", "x").returncode == 0
+    pid = json.loads(run(alone, "status", "--json").stdout)["pid"]
+    assert alive(pid)
+    done = run(alone, "stop", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"stopped": True, "pid": pid})
+    assert not alive(pid)
+    assert run(alone, "status").returncode == 6
+    assert json.loads(run(alone, "stop", "--json").stdout) == {"stopped": False, "pid": None}
+
+
+def test_a_goal_from_a_pipe(user: dict[str, str], index: Path) -> None:
+    done = run(user, "premises", "-", "-k", "8", "--json", stdin="a b : Nat\n⊢ a + b = b + a\n")
     assert done.returncode == 0, done.stderr
     assert "Nat.add_comm" in [premise["name"] for premise in json.loads(done.stdout)["premises"]]
 
 
-def test_a_table_for_people_and_filters(environment: dict[str, str], index: Path) -> None:
-    done = run(
-        environment, "search", "greatest common divisor", "--module", "Init.Data.Nat", "--kind", "def", "-k", "2"
-    )
+def test_a_table_for_people_and_filters(user: dict[str, str], index: Path) -> None:
+    done = run(user, "search", "greatest common divisor", "--module", "Init.Data.Nat", "--kind", "def", "-k", "2")
     assert done.returncode == 0, done.stderr
     assert "Nat.gcd" in done.stdout
-    status = run(environment, "status")
+    status = run(user, "status")
     assert status.returncode == 0
     assert "459" in status.stdout
 
 
-def test_corpus_info_and_check(environment: dict[str, str], tmp_path: Path) -> None:
-    info = json.loads(run(environment, "corpus", "info", str(EXAMPLE), "--json").stdout)
+def test_corpus_info_and_check(user: dict[str, str], tmp_path: Path) -> None:
+    info = json.loads(run(user, "corpus", "info", str(EXAMPLE), "--json").stdout)
     assert info["declarations"] == 459
     assert info["roles"]["premise"]["theorem"] == info["kinds"]["theorem"]
-    assert run(environment, "corpus", "check", str(EXAMPLE)).returncode == 0
+    assert run(user, "corpus", "check", str(EXAMPLE)).returncode == 0
     broken = tmp_path / "broken"
     shutil.copytree(EXAMPLE, broken)
     victim = broken / "Init.Classical.jsonl"
     victim.write_bytes(victim.read_bytes()[:-40])
-    done = run(environment, "corpus", "check", str(broken))
+    done = run(user, "corpus", "check", str(broken))
     assert done.returncode == 1
     assert "Init.Classical.jsonl" in done.stderr
 
 
-def test_an_answer_into_a_closed_pipe_ends_quietly(environment: dict[str, str]) -> None:
+def test_an_answer_into_a_closed_pipe_ends_quietly(user: dict[str, str]) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m sidecar.cli.main corpus check {EXAMPLE} --rows 400 | head -n 1",
+        f"{sys.executable} -m sidecar corpus check {EXAMPLE} --rows 400 | head -n 1",
         shell=True,
-        env=environment,
+        env=user,
         capture_output=True,
         text=True,
         timeout=120,
