@@ -1,0 +1,1 @@
+"""Short-query search: hard and honest queries by reinforcement learning, judging, rewriting, rounds."""
