@@ -10,13 +10,16 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sidecar.index.files import map_array, save_array
+
+_WHOLE_SHARE: Final = 8
+"""Who wants a larger share of the strings than one of so many gets them from a copy of the text."""
 
 
 def text_hash(text: str) -> int:
@@ -57,8 +60,8 @@ class StringTable(Sequence[str]):
     def __init__(self, folder: Path, stem: str) -> None:
         with (folder / f"{stem}.text").open("rb") as file:
             empty = not os.fstat(file.fileno()).st_size
-            # A view on bytes is several times as fast to cut as an array.
-            self._text = memoryview(b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            # Cutting bytes out of a map is several times as fast as cutting an array.
+            self._text = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._offsets = map_array(folder / f"{stem}.offsets.npy")
         self._hashes = map_array(folder / f"{stem}.hashes.npy")
         self._order = map_array(folder / f"{stem}.order.npy")
@@ -69,19 +72,17 @@ class StringTable(Sequence[str]):
     def __getitem__(self, number: int) -> str:  # type: ignore[override]
         if not 0 <= number < len(self):
             raise IndexError(f"no string {number} in a table of {len(self)}")
-        return str(self._text[self._offsets[number] : self._offsets[number + 1]], "utf-8", "surrogatepass")
+        return self._bytes(number).decode("utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        for start, end in pairwise(self._offsets.tolist()):
-            yield str(self._text[start:end], "utf-8", "surrogatepass")
+        yield from self._cut(self._offsets[:-1].tolist(), self._offsets[1:].tolist())
 
     def take(self, numbers: Iterable[int]) -> list[str]:
         """The strings of several numbers."""
         wanted = np.fromiter(numbers, dtype=np.int64)
         if wanted.size and (wanted.min() < 0 or wanted.max() >= len(self)):
             raise IndexError(f"a number is outside a table of {len(self)} strings")
-        starts, ends = self._offsets[wanted].tolist(), self._offsets[wanted + 1].tolist()
-        return [str(self._text[start:end], "utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
+        return self._cut(self._offsets[wanted].tolist(), self._offsets[wanted + 1].tolist())
 
     def find(self, string: str) -> int | None:
         """The number of a string, or None."""
@@ -116,4 +117,12 @@ class StringTable(Sequence[str]):
         return found
 
     def _bytes(self, number: int) -> bytes:
-        return bytes(self._text[self._offsets[number] : self._offsets[number + 1]])
+        return self._text[self._offsets[number] : self._offsets[number + 1]]
+
+    def _cut(self, starts: Sequence[int], ends: Sequence[int]) -> list[str]:
+        # For many strings it pays to read the whole text at once.
+        text = self._text if len(starts) * _WHOLE_SHARE < len(self) else bytes(self._text)
+        try:
+            return [text[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+        except UnicodeDecodeError:  # half characters, which only the slower way lets pass
+            return [text[start:end].decode("utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]

@@ -23,10 +23,25 @@ def test_every_string_comes_back_under_its_number(strings: list[str], others: li
         assert list(table) == strings
         assert [table[number] for number in range(len(table))] == strings
         assert table.take(reversed(range(len(strings)))) == strings[::-1]
+        assert table.take(range(len(strings))) == strings
+        assert table.take(range(2, len(strings) - 1)) == strings[2:-1]
         expected = {string: number for number, string in enumerate(strings)}
         asked = [*others, *strings, *others]
         assert [table.find(string) for string in asked] == [expected.get(string) for string in asked]
         assert table.find_all(asked).tolist() == [expected.get(string, -1) for string in asked]
+
+
+def test_reading_all_names_at_once_and_one_by_one_agree(tmp_path: Path) -> None:
+    names = [f"{'𝒰₂' if number % 700 == 0 else 'Nat'}.lemma_{number}" for number in range(3_000)]
+    names[900] += "\ud835"  # half a character
+    write_strings(tmp_path, "t", names)
+    table = StringTable(tmp_path, "t")
+    assert table.take(range(3_000)) == list(table) == names
+    assert table.take(range(699, 2_102)) == names[699:2_102]
+    assert table.take(range(5, 5)) == table.take(range(9, 5)) == []
+    for numbers in (range(-1, 3), range(2_999, 3_001)):
+        with pytest.raises(IndexError):
+            table.take(numbers)
 
 
 def test_names_that_look_alike_stay_apart(tmp_path: Path) -> None:
