@@ -37,8 +37,10 @@ from sidecar.encoder.base import Encoder
 from sidecar.encoder.threads import usable_cores
 from sidecar.errors import SidecarError
 from sidecar.index.approximate import APPROXIMATE_ROWS, build_lists
+from sidecar.index.codes import write_codes
 from sidecar.index.embed import KnownVectors, Plan, VectorFile
 from sidecar.index.exact import HalfMatrix
+from sidecar.index.files import open_matrix
 from sidecar.index.index import Index
 from sidecar.index.layout import building_folder
 from sidecar.index.lock import writer_lock
@@ -56,7 +58,6 @@ from sidecar.index.publish import check_place, publish, recover
 from sidecar.index.rows import Batch, RowMaker
 from sidecar.index.staging import PARTS, Staging
 from sidecar.index.tables import append_batch, finished_texts, row_maker, write_tables
-from sidecar.index.vectors import open_matrix
 from sidecar.progress import Progress
 from sidecar.text.fingerprint import text_fingerprint
 
@@ -378,13 +379,16 @@ class _Build:
 
     def _vector_entry(self, file: VectorFile, rows: int) -> VectorEntry:
         encoder = file.encoder
-        approximate = None
+        matrix = open_matrix(self._building / file.file, rows, encoder.dimension)
+        approximate = codes = None
         if rows > self._approximate_rows:
             logger.info("making inverted lists of %d vectors", rows)
             approximate = f"{file.name}.ivf"
-            matrix = open_matrix(self._building / file.file, rows, encoder.dimension)
             build_lists(matrix, self._building / approximate, usable_cores())
-        return VectorEntry(file.file, encoder.name, encoder.fingerprint, encoder.dimension, approximate)
+        else:
+            logger.info("making 8-bit codes of %d vectors", rows)
+            codes = write_codes(matrix, self._building, file.name)
+        return VectorEntry(file.file, encoder.name, encoder.fingerprint, encoder.dimension, approximate, codes)
 
     def _seal(self, manifest: Manifest) -> Manifest:
         """Write the manifest, which says that all other files are whole."""

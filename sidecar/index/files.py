@@ -1,7 +1,7 @@
 """Arrays on disk.
 
-In: numpy arrays. Out: `.npy` files, and memory maps of them. An array without elements has no memory to map and is
-loaded instead; callers see no difference.
+In: numpy arrays. Out: `.npy` files, and memory maps of them and of bare matrices. An array without elements has no
+memory to map and is made instead; callers see no difference.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from sidecar.index.manifest import damaged
 
 AnyArray = npt.NDArray[Any]
 
@@ -31,6 +33,20 @@ def map_array(path: Path) -> AnyArray:
             return np.zeros(shape, dtype=dtype)
     # A plain array on the mapped memory: cutting a `memmap` costs several times as much.
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def open_matrix(path: Path, rows: int, dimension: int, dtype: npt.DTypeLike = "<f2") -> AnyArray:
+    """Map a file of `rows` × `dimension` numbers (little-endian, row by row, nothing else), read-only.
+
+    Raises:
+        SidecarError: `conflict` when the file has another size.
+    """
+    expected = rows * dimension * np.dtype(dtype).itemsize
+    if path.stat().st_size != expected:
+        raise damaged(path.parent, f"{path.name} has {path.stat().st_size} bytes instead of {expected}")
+    if not expected:
+        return np.zeros((rows, dimension), dtype=dtype)
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=(rows, dimension)))
 
 
 def create_array(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> AnyArray:

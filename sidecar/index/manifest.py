@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from sidecar.errors import SidecarError
 from sidecar.index.layout import building_folder, replaced_folder
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the folder's layout; an index of another version is refused."""
 
 MANIFEST_FILE: Final = "manifest.json"
@@ -47,6 +47,25 @@ class FileEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class CodesEntry:
+    """8-bit codes of a set of vectors, for a faster exact search (`sidecar.index.codes`).
+
+    Attributes:
+        file: Name of the file with a code for each component.
+        scales_file: Name of the file with a scale for each dimension.
+        error: No vector lies farther than this from its codes times the scales (Euclidean).
+        length: No vector is longer than this.
+        codes_length: No row of codes is longer than this.
+    """
+
+    file: str
+    scales_file: str
+    error: float
+    length: float
+    codes_length: float
+
+
+@dataclass(frozen=True, slots=True)
 class VectorEntry:
     """One set of vectors, a row for every declaration.
 
@@ -56,6 +75,7 @@ class VectorEntry:
         fingerprint: The encoder's fingerprint.
         dimension: Length of a vector.
         approximate: Name of the file with the inverted lists, or None where search is exact.
+        codes: The vectors' 8-bit codes, or None where search does without.
     """
 
     file: str
@@ -63,6 +83,13 @@ class VectorEntry:
     fingerprint: str
     dimension: int
     approximate: str | None = None
+    codes: CodesEntry | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all its files."""
+        beside = (self.codes.file, self.codes.scales_file) if self.codes else ()
+        return (self.file, *((self.approximate,) if self.approximate else ()), *beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +239,7 @@ def _checked(folder: Path, content: bytes | None) -> Manifest:
     try:
         manifest = Manifest(
             **{name: body[name] for name in Manifest.__dataclass_fields__ if name not in ("vectors", "build", "files")},
-            vectors={name: VectorEntry(**entry) for name, entry in body["vectors"].items()},
+            vectors={name: _vector_entry(entry) for name, entry in body["vectors"].items()},
             build=BuildFigures(**body["build"]),
             files={name: FileEntry(**entry) for name, entry in body["files"].items()},
         )
@@ -220,7 +247,7 @@ def _checked(folder: Path, content: bytes | None) -> Manifest:
             manifest.vector_entry(role)
     except (KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, f"{MANIFEST_FILE} lacks a field or has a foreign one: {error}") from error
-    named = {name for entry in manifest.vectors.values() for name in (entry.file, entry.approximate) if name}
+    named = {name for entry in manifest.vectors.values() for name in entry.files}
     strange = next(
         (name for name in (*named, *manifest.files) if name not in manifest.files or _leads_away(name)), None
     )
@@ -234,6 +261,11 @@ def _checked(folder: Path, content: bytes | None) -> Manifest:
         if found != entry.bytes:
             raise damaged(folder, f"{name} has {found} bytes instead of {entry.bytes}")
     return manifest
+
+
+def _vector_entry(body: Mapping[str, Any]) -> VectorEntry:
+    codes = body["codes"]
+    return VectorEntry(**{**body, "codes": None if codes is None else CodesEntry(**codes)})
 
 
 def _leads_away(name: str) -> bool:

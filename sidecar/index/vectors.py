@@ -1,9 +1,9 @@
 """The vectors of an index and the search by them.
 
 In: queries as unit vectors, perhaps a mask of visible rows. Out: the rows with the largest inner products. The engine
-is chosen by where the vectors shall lie and by how many there are; all engines answer alike: FAISS over the mapped file
-on a CPU, torch on a GPU, inverted lists beyond a million rows on a CPU. Searching takes milliseconds and releases
-Python's lock: call it from a worker thread, never from an event loop.
+is chosen by where the vectors shall lie and by how many there are; all engines answer alike: FAISS over mapped files on
+a CPU, torch on a GPU, inverted lists beyond a million rows on a CPU. Searching takes milliseconds and releases Python's
+lock: call it from a worker thread, never from an event loop.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from sidecar.errors import SidecarError
+from sidecar.index.codes import open_codes
 from sidecar.index.exact import BoolArray, ExactSearch, FloatArray, HalfMatrix, RowArray
-from sidecar.index.manifest import VectorEntry, damaged
+from sidecar.index.files import open_matrix
+from sidecar.index.manifest import VectorEntry
 
 
 class Engine(Protocol):
@@ -40,14 +42,16 @@ class VectorSet:
         fingerprint: Fingerprint of the encoder.
         dimension: Length of a vector.
         matrix: The float16 vectors, shape (rows, dimension), mapped from the file, read-only.
+        codes: Their 8-bit codes, if the index has them.
     """
 
     def __init__(self, folder: Path, entry: VectorEntry, rows: int, device: str = "cpu", threads: int = 1) -> None:
         self.encoder = entry.encoder
         self.fingerprint = entry.fingerprint
         self.dimension = entry.dimension
-        self.matrix = open_matrix(folder / entry.file, rows, entry.dimension)
-        self._exact = ExactSearch(self.matrix, threads)
+        self.matrix: HalfMatrix = open_matrix(folder / entry.file, rows, entry.dimension)
+        self.codes = None if entry.codes is None else open_codes(folder, entry.codes, rows, entry.dimension)
+        self._exact = ExactSearch(self.matrix, threads, self.codes)
         self._engine: Engine = self._exact
         if device != "cpu":
             from sidecar.index.graphics import TorchSearch
@@ -95,17 +99,3 @@ class VectorSet:
     def scores(self, query: FloatArray, rows: RowArray) -> FloatArray:
         """Inner products of one query (float32, shape (dimension,)) with some rows, in the order of the rows."""
         return self._exact.scores(np.ascontiguousarray(query, dtype=np.float32), np.asarray(rows, dtype=np.int64))
-
-
-def open_matrix(path: Path, rows: int, dimension: int) -> HalfMatrix:
-    """Map a file of `rows` × `dimension` float16 numbers (little-endian, row by row, nothing else).
-
-    Raises:
-        SidecarError: `conflict` when the file has another size.
-    """
-    expected = rows * dimension * 2
-    if path.stat().st_size != expected:
-        raise damaged(path.parent, f"{path.name} has {path.stat().st_size} bytes instead of {expected}")
-    if not expected:
-        return np.zeros((rows, dimension), dtype=np.float16)
-    return np.asarray(np.memmap(path, dtype="<f2", mode="r", shape=(rows, dimension)))

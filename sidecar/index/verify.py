@@ -17,6 +17,7 @@ from sidecar.corpus.records import Declaration
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
+from sidecar.index.codes import uncovered_rows
 from sidecar.index.exact import HalfMatrix
 from sidecar.index.index import Index
 from sidecar.index.manifest import MANIFEST_FILE, ROLES, Manifest, file_entry
@@ -139,6 +140,11 @@ def _vector_faults(index: Index, given: Encoder | None) -> Iterator[str]:
         wrong = np.flatnonzero(~((lengths == 0) | (np.abs(lengths - 1) < LENGTH_TOLERANCE)))
         if len(wrong):
             yield f"{entry.file}: {len(wrong)} vectors have not length 1, the first is row {wrong[0]}"
+        if vectors.codes is not None and entry.codes is not None:
+            strange = list(uncovered_rows(vectors.matrix, vectors.codes))
+            if strange:
+                what = f"{len(strange)} vectors have not their own codes, the first is row {strange[0]}"
+                yield f"{entry.codes.file}: {what}"
         encoder = given if given is not None and given.fingerprint == entry.fingerprint else None
         try:
             encoder = encoder or load_encoder(entry.encoder)

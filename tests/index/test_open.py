@@ -16,7 +16,7 @@ import pytest
 from sidecar.encoder.base import Encoder
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
-from sidecar.index.manifest import MANIFEST_FILE, Manifest
+from sidecar.index.manifest import FORMAT, MANIFEST_FILE, Manifest
 from sidecar.index.store import STORE_FILE
 from sidecar.index.verify import MOST_FAULTS, verify_index
 from tests.index.made_up import CountingEncoder
@@ -81,7 +81,7 @@ def test_a_changed_manifest_is_refused(copied: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(copied: Path) -> None:
     _rewrite(copied, lambda body: body.update(format=99, unheard="of"))
     error = _refused(copied)
-    assert error.code == "conflict" and "format 99, newer than format 1" in error.message
+    assert error.code == "conflict" and f"format 99, newer than format {FORMAT}" in error.message
     assert "upgrade" in (error.hint or "")
 
 
@@ -96,10 +96,12 @@ def test_a_foreign_folder_is_refused(copied: Path) -> None:
     assert "does not belong to an index" in _refused(copied).message
 
 
+@pytest.mark.parametrize("part", ["vectors", "codes"])
 @pytest.mark.parametrize("name", ["../elsewhere.f16", "/etc/hostname", "unlisted.f16"])
-def test_a_manifest_leads_to_no_other_file(copied: Path, name: str) -> None:
+def test_a_manifest_leads_to_no_other_file(copied: Path, name: str, part: str) -> None:
     def change(body: dict[str, Any]) -> None:
-        for entry in body["vectors"].values():
+        for whole in body["vectors"].values():
+            entry = whole if part == "vectors" else whole["codes"]
             if name != "unlisted.f16":
                 body["files"][name] = body["files"].pop(entry["file"])
             entry["file"] = name
@@ -142,7 +144,8 @@ class TestVerify:
         _seal_again(copied)
         faults = verify_index(copied, static)
         assert len(faults) == MOST_FAULTS + 1 and faults[-1] == "… and more of the same kind"
-        assert all("is not that of its text" in fault for fault in faults[:-1])
+        assert "vectors have not their own codes, the first is row 0" in faults[0]
+        assert all("is not that of its text" in fault for fault in faults[1:-1])
 
     def test_vectors_that_have_no_unit_length_are_found(self, copied: Path, static: Encoder) -> None:
         name = Manifest.read(copied).vector_entry("premises").file
@@ -152,6 +155,16 @@ class TestVerify:
         vectors.tofile(copied / name)
         _seal_again(copied)
         assert f"{name}: 2 vectors have not length 1, the first is row 5" in verify_index(copied, static)
+
+    def test_codes_of_other_vectors_are_found(self, copied: Path, static: Encoder) -> None:
+        codes = Manifest.read(copied).vector_entry("premises").codes
+        assert codes is not None
+        numbers = np.fromfile(copied / codes.file, dtype=np.uint8).reshape(-1, static.dimension)
+        numbers[[4, 11]] = 255 - numbers[[4, 11]]
+        numbers.tofile(copied / codes.file)
+        _seal_again(copied)
+        fault = f"{codes.file}: 2 vectors have not their own codes, the first is row 4"
+        assert verify_index(copied, static) == [fault]
 
     def test_an_encoder_that_cannot_be_had_is_a_fault(self, copied: Path) -> None:
         def change(body: dict[str, Any]) -> None:

@@ -1,0 +1,253 @@
+"""A search by codes gives what a search of every vector gives: the same rows, the same order, the same scores."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sidecar.errors import SidecarError
+from sidecar.index import exact
+from sidecar.index.codes import VectorCodes, open_codes, uncovered_rows, write_codes
+from sidecar.index.exact import GATHERED_ROWS, ExactSearch
+from sidecar.index.files import open_matrix
+
+Half = npt.NDArray[np.float16]
+Float = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+ROWS = 6_000
+KINDS = ("random", "clustered", "repeated", "equal", "tiny", "lopsided", "sparse", "large", "opposite")
+
+
+def _vectors(kind: str, dimension: int, random: np.random.Generator, rows: int = ROWS) -> Half:
+    normal = random.standard_normal((rows, dimension))
+    unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    if kind == "clustered":
+        centres = unit[random.integers(0, 20, rows)]
+        unit = centres + 0.02 * normal
+    elif kind == "repeated":
+        unit = unit[random.integers(0, 60, rows)]
+    elif kind == "equal":  # all closer to each other than codes can tell
+        unit = unit[0] + 1e-4 * normal
+    elif kind == "tiny":  # down to float16's subnormal numbers
+        unit *= 10.0 ** random.uniform(-8, -4, (rows, 1))
+    elif kind == "lopsided":  # one dimension carries nearly everything
+        unit *= np.r_[50.0, np.full(dimension - 1, 0.01)]
+    elif kind == "sparse":
+        unit[random.random((rows, dimension)) < 0.95] = 0
+    elif kind == "large":
+        unit *= 3e4
+    elif kind == "opposite":
+        unit = np.abs(unit) * random.choice([-1, 1], (rows, 1))
+    vectors: Half = unit.astype(np.float16)
+    return vectors
+
+
+def _coded(matrix: Half) -> VectorCodes:
+    with tempfile.TemporaryDirectory() as name:
+        entry = write_codes(matrix, Path(name), "v")
+        assert entry is not None
+        return open_codes(Path(name), entry, *matrix.shape)
+
+
+def _reference(matrix: Half, query: Float, k: int, mask: Mask | None) -> tuple[Float, npt.NDArray[np.int64]]:
+    """By the score of every row, as the search of every vector computes it."""
+    rows = np.arange(len(matrix)) if mask is None else np.flatnonzero(mask)
+    scores = ExactSearch(matrix).scores(query, rows)
+    order = np.lexsort((rows, -scores))[:k]
+    missing = k - len(order)
+    return (
+        np.pad(scores[order], (0, missing), constant_values=-np.inf),
+        np.pad(rows[order], (0, missing), constant_values=-1),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    dimension=st.sampled_from([1, 7, 16, 32, 48, 64, 100, 128, 384]),
+    k=st.sampled_from([1, 3, 20, 41]),
+    share=st.sampled_from([None, 1.0, 0.8, 0.5]),
+    threads=st.sampled_from([1, 3]),
+    seed=st.integers(0, 2**32 - 1),
+    near=st.booleans(),
+    strength=st.sampled_from([1.0, 1e-30, 1e-12, 1e6, 1e30, 1e38]),
+)
+@example("random", 384, 20, None, 1, 0, True, 1.0)
+@example("repeated", 64, 41, 0.8, 3, 1, True, 1.0)
+def test_codes_change_no_answer(
+    kind: str, dimension: int, k: int, share: float | None, threads: int, seed: int, near: bool, strength: float
+) -> None:
+    random = np.random.default_rng(seed)
+    matrix = _vectors(kind, dimension, random)
+    mask = None if share is None else np.repeat(random.random(ROWS // 50) < share, 50)
+    queries = random.standard_normal((3, dimension)).astype(np.float32)
+    if near:
+        queries = matrix[random.integers(0, ROWS, 3)].astype(np.float32) + 0.01 * queries
+    with np.errstate(over="ignore"):
+        queries = queries * np.float32(strength)
+    queries[2] = matrix[7]
+    codes = _coded(matrix)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "PART_ROWS", 1_000)
+        with_codes, without = ExactSearch(matrix, threads, codes), ExactSearch(matrix, threads)
+        scores, rows = with_codes.search(queries, k, mask)
+        plain_scores, plain_rows = without.search(queries, k, mask)
+    np.testing.assert_array_equal(rows, plain_rows)
+    np.testing.assert_array_equal(scores, plain_scores)
+    for place, query in enumerate(queries):
+        if np.isfinite(query).all() and strength < 1e30:
+            expected_scores, expected_rows = _reference(matrix, query, k, mask)
+            np.testing.assert_array_equal(rows[place], expected_rows)
+            np.testing.assert_array_equal(scores[place], expected_scores)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    dimension=st.sampled_from([1, 3, 16, 64, 96, 384, 1_500]),
+    seed=st.integers(0, 2**32 - 1),
+    strength=st.sampled_from([1.0, 1e-38, 1e-20, 1e20]),
+)
+def test_no_score_lies_above_its_bound(kind: str, dimension: int, seed: int, strength: float) -> None:
+    random = np.random.default_rng(seed)
+    matrix = _vectors(kind, dimension, random, 300)
+    codes = _coded(matrix)
+    queries = np.concatenate([random.standard_normal((2, dimension)), matrix[:2] * 1.0]).astype(np.float32)
+    queries *= np.float32(strength)
+    chosen = codes.query_codes(queries)
+    every = np.arange(300)
+    scan = exact._Scan(codes.codes, "QT_8bit_direct_signed", 300, None)
+    products, rows = scan.best(chosen.codes, 300, None)
+    for query, factor, slack, product, row in zip(queries, chosen.factors, chosen.slack, products, rows, strict=True):
+        assert sorted(row.tolist()) == every.tolist()
+        scores = ExactSearch(matrix).scores(query, row)
+        assert (scores <= product * factor + slack).all()
+        assert (scores >= product * factor - slack).all()
+
+
+@pytest.mark.parametrize("dimension", [16, 64, 100, 128, 384])
+def test_whole_numbers_are_multiplied_exactly(dimension: int) -> None:
+    """However FAISS multiplies codes on this machine; it cuts off what follows a query's point for some dimensions."""
+    random = np.random.default_rng(dimension)
+    codes = random.integers(1, 256, (500, dimension)).astype(np.uint8)
+    codes[:3] = [[1], [255], [128]]
+    queries = random.integers(-127, 128, (4, dimension)).astype(np.float32)
+    queries[0], queries[1] = 127, -127
+    products, rows = exact._Scan(codes, "QT_8bit_direct_signed", 500, None).best(queries, 500, None)
+    for query, product, row in zip(queries, products, rows, strict=True):
+        assert np.array_equal(product, (codes[row].astype(np.int64) - 128) @ query.astype(np.int64))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What was searched, in order: kind of numbers, and how many rows were wanted."""
+    calls: list[tuple[str, int]] = []
+    make, best = exact._Scan.__init__, exact._Scan.best
+    kinds: dict[int, str] = {}
+
+    def made(self: exact._Scan, matrix: Half, quantizer: str, *rest: object) -> None:
+        kinds[id(self)] = quantizer
+        make(self, matrix, quantizer, *rest)  # type: ignore[arg-type]
+
+    def noted(self: exact._Scan, queries: Float, wanted: int, mask: Mask | None) -> exact.Found:
+        calls.append((kinds[id(self)], wanted))
+        return best(self, queries, wanted, mask)
+
+    monkeypatch.setattr(exact._Scan, "__init__", made)
+    monkeypatch.setattr(exact._Scan, "best", noted)
+    return calls
+
+
+def test_where_codes_tell_rows_apart_no_vector_file_is_searched(counted: list[tuple[str, int]]) -> None:
+    random = np.random.default_rng(0)
+    matrix = _vectors("random", 96, random, 20_000)
+    query = matrix[5:6].astype(np.float32)
+    ExactSearch(matrix, 1, _coded(matrix)).search(query, 5, None)
+    assert [kind for kind, _ in counted] == ["QT_8bit_direct_signed"]
+
+
+def test_where_codes_cannot_tell_rows_apart_every_vector_is_read(counted: list[tuple[str, int]]) -> None:
+    random = np.random.default_rng(1)
+    matrix = _vectors("equal", 96, random, 20_000)
+    query = random.standard_normal((1, 96)).astype(np.float32)
+    found = ExactSearch(matrix, 1, _coded(matrix)).search(query, 5, None)
+    assert [kind for kind, _ in counted] == ["QT_8bit_direct_signed"] * 2 + ["QT_fp16"]
+    assert counted[0][1] < counted[1][1]
+    scores, rows = _reference(matrix, query[0], 5, None)
+    np.testing.assert_array_equal(found[0][0], scores)
+    np.testing.assert_array_equal(found[1][0], rows)
+
+
+def test_a_query_that_fails_does_not_hold_up_the_others(counted: list[tuple[str, int]]) -> None:
+    random = np.random.default_rng(2)
+    matrix = _vectors("random", 64, random, 30_000)
+    matrix[10_000:25_000] = matrix[0]  # its own neighbours are all alike
+    codes = _coded(matrix)
+    queries = np.stack([matrix[0], matrix[30]]).astype(np.float32)
+    scores, rows = ExactSearch(matrix, 1, codes).search(queries, 4, None)
+    assert rows[0].tolist() == [0, 10_000, 10_001, 10_002]
+    assert rows[1, 0] == 30 and scores[1, 0] > scores[1, 1]
+    assert counted[-1][0] == "QT_fp16"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_of_equal_rows_the_first_come(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "PART_ROWS", 500)
+    matrix = _vectors("random", 32, np.random.default_rng(3))
+    matrix[1_000:4_000] = matrix[5_000]
+    query = matrix[5_000:5_001].astype(np.float32)
+    for search in (ExactSearch(matrix, threads), ExactSearch(matrix, threads, _coded(matrix))):
+        assert search.search(query, 50, None)[1][0].tolist() == list(range(1_000, 1_050))
+        mask = np.ones(ROWS, dtype=np.bool_)
+        mask[1_000:1_010] = False
+        assert search.search(query, 50, mask)[1][0].tolist() == list(range(1_010, 1_060))
+        few = np.zeros(ROWS, dtype=np.bool_)
+        few[900 : 900 + GATHERED_ROWS] = True
+        assert search.search(query, 50, few)[1][0].tolist() == list(range(1_000, 1_050))
+
+
+def test_a_query_without_length_gets_the_first_rows() -> None:
+    matrix = _vectors("random", 32, np.random.default_rng(4))
+    queries = np.zeros((2, 32), dtype=np.float32)
+    queries[1] = matrix[9]
+    mask = np.ones(ROWS, dtype=np.bool_)
+    mask[0] = False
+    scores, rows = ExactSearch(matrix, 1, _coded(matrix)).search(queries, 3, mask)
+    assert rows[0].tolist() == [1, 2, 3] and scores[0].tolist() == [0, 0, 0] and rows[1, 0] == 9
+
+
+def test_a_query_that_is_no_number_gets_nothing() -> None:
+    matrix = _vectors("random", 32, np.random.default_rng(5))
+    scores, rows = ExactSearch(matrix, 1, _coded(matrix)).search(np.full((1, 32), np.nan, np.float32), 3, None)
+    assert rows.tolist() == [[-1] * 3] and np.isneginf(scores).all()
+
+
+def test_vectors_that_are_no_numbers_get_no_codes(tmp_path: Path) -> None:
+    matrix = _vectors("random", 16, np.random.default_rng(6), 100)
+    matrix[3, 2] = np.nan
+    assert write_codes(matrix, tmp_path, "v") is None and not list(tmp_path.iterdir())
+
+
+def test_codes_go_to_disk_and_back(tmp_path: Path) -> None:
+    matrix = _vectors("random", 24, np.random.default_rng(7), 10_000)
+    matrix[:, 3] = 0  # a dimension that no vector uses
+    entry = write_codes(matrix, tmp_path, "v")
+    assert entry is not None
+    assert (tmp_path / entry.file).stat().st_size == matrix.size
+    codes = open_codes(tmp_path, entry, *matrix.shape)
+    assert list(uncovered_rows(matrix, codes)) == []
+    again = (codes.codes.astype(np.float64) - 128) * codes.scales
+    distance = np.linalg.norm(again - matrix.astype(np.float64), axis=1)
+    assert distance.max() <= entry.error < distance.max() * 1.001
+    with pytest.raises(SidecarError, match="bytes instead of"):
+        open_codes(tmp_path, entry, len(matrix) + 1, 24)
+    with pytest.raises(SidecarError, match="does not hold 25 scales"):
+        open_codes(tmp_path, entry, len(matrix), 25)
+    assert open_matrix(tmp_path / entry.file, 10_000, 24, np.uint8).dtype == np.uint8
