@@ -1,7 +1,7 @@
 """Run one program under a limit of time and output, and leave nothing of it behind.
 
 In: a command line. Out: what it printed. It runs in a session of its own, and everything in that session is killed when
-it ends, when its time is up, when it says too much, and when the caller is cancelled.
+it ends, when its time is up, when it says too much, when the caller is cancelled, and when we are killed ourselves.
 """
 
 from __future__ import annotations
@@ -20,6 +20,17 @@ End = Literal["exit", "timeout", "overflow"]
 ERROR_BYTES = 8_192
 COLLECT_SECONDS = 1.0
 """How long a killed program's pipes may take to end."""
+
+GUARDED = """
+exec 3<&0
+( { read -r line <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & )
+exec "$@" </dev/null 3<&-
+"""
+"""What a shell does before it becomes the program: it leaves a guard in the program's group, which waits for the end of
+a pipe that we alone hold open and then kills its own group. So nothing outlives us, however we end and whatever the
+program has forked. (A signal at the parent's death, which Linux offers, reaches no grandchildren, and comes when the
+thread ends that forked.) The guard's own parent is gone at once: a program that waits for its children must not wait
+for a guard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +55,13 @@ class Finished:
 async def run_bounded(command: Sequence[str], *, folder: Path, seconds: float, output_bytes: int) -> Finished:
     """Run a program to its end, or to one of its limits.
 
+    A program that is not there ends with the shell's status 127, and its words in `errors`.
+
     Raises:
-        OSError: The program cannot be started.
+        OSError: No process can be started.
     """
     began = time.monotonic()
-    process = await _start(command, folder)
+    process, lifeline = await _start(command, folder)
     assert process.stdout is not None
     assert process.stderr is not None
     errors = asyncio.create_task(_drain(process.stderr, ERROR_BYTES))
@@ -66,7 +79,7 @@ async def run_bounded(command: Sequence[str], *, folder: Path, seconds: float, o
     except TimeoutError:
         end = "timeout"
     finally:
-        _kill_group(process)
+        _kill_group(process, lifeline)
         await asyncio.shield(_collect(process, errors))
     return Finished(
         end=end,
@@ -77,33 +90,51 @@ async def run_bounded(command: Sequence[str], *, folder: Path, seconds: float, o
     )
 
 
-async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Process:
+async def _start(command: Sequence[str], folder: Path) -> tuple[asyncio.subprocess.Process, int]:
     """Start a program, in a session of its own.
 
     asyncio kills a program whose start is cancelled, but not what that has started in turn, and then waits for it. So
     the start is never cancelled: a caller that leaves meanwhile has the whole group killed as soon as it is there.
+
+    Returns:
+        The program, and the end of the pipe that keeps it alive.
     """
-    starting = asyncio.create_task(
-        asyncio.create_subprocess_exec(
+    starting = asyncio.create_task(_spawn(command, folder))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            _kill_group(*await starting)
+        raise
+
+
+async def _spawn(command: Sequence[str], folder: Path) -> tuple[asyncio.subprocess.Process, int]:
+    theirs, ours = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "/bin/sh",
+            "-c",
+            GUARDED,
+            "sh",
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=theirs,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=folder,
             start_new_session=True,
         )
-    )
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        with contextlib.suppress(OSError):
-            _kill_group(await starting)
+    except BaseException:
+        os.close(ours)
         raise
+    finally:
+        os.close(theirs)
+    return process, ours
 
 
-def _kill_group(process: asyncio.subprocess.Process) -> None:
+def _kill_group(process: asyncio.subprocess.Process, lifeline: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    os.close(lifeline)
 
 
 async def _collect(process: asyncio.subprocess.Process, errors: asyncio.Task[bytes]) -> None:
@@ -114,9 +145,17 @@ async def _collect(process: asyncio.subprocess.Process, errors: asyncio.Task[byt
             await _drain(process.stdout, 0)
             await asyncio.wait([errors])
             await process.wait()
+            await asyncio.to_thread(_reap, process.pid)
     except TimeoutError:
         # Something left the session and holds the pipes; it is not ours to hunt.
         errors.cancel()
+
+
+def _reap(group: int) -> None:
+    """Wait for the orphans of a killed group where they are ours: where we are the first process of a container."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-group, 0)
 
 
 async def _drain(stream: asyncio.StreamReader, keep: int) -> bytes:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from sidecar.prove.output import read_output
 from sidecar.prove.problem import plain_name, read_problem
 from sidecar.prove.provers import Prover, find_provers
 from sidecar.prove.race import ProofRace
+from tests.running import ROOT, alive, code_of, eventually, running_server
 
 SOCRATES = """
 % include('axioms.ax').  a comment is not a directive
@@ -71,15 +76,6 @@ def script(folder: Path, name: str, lines: str) -> Prover:
 
 def race(*provers: Prover) -> ProofRace:
     return ProofRace(lambda: provers)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
 
 
 async def gone(pids: list[int]) -> bool:
@@ -214,6 +210,44 @@ async def test_a_caller_that_leaves_at_any_moment_leaves_nothing_running() -> No
     assert await gone(processes_with("--cpu-limit=591"))
 
 
+@needs_e
+def test_a_server_that_is_killed_leaves_no_prover(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
+        client = server.client()
+        worker = threading.Thread(target=lambda: code_of(lambda: client.prove(HARD, 587_000, ["e"])))
+        worker.start()
+        # The limit that E was given tells its processes from those of other tests; E forks, and a guard is with them.
+        eventually(lambda: len(processes_with("--cpu-limit=587")) > 2, "E and its strategies run")
+        assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+        worker.join()
+    eventually(lambda: not any(map(alive, processes_with("--cpu-limit=587"))), "the provers are gone")
+
+
+def test_a_program_that_waits_for_all_its_children_does_not_wait_for_the_guard(tmp_path: Path) -> None:
+    code = "import os\ntry:\n  while True: os.wait()\nexcept ChildProcessError: print('SZS status GaveUp')"
+    waiting = Prover("waiting", sys.executable, lambda problem, seconds: ["-c", code])
+    answer = asyncio.run(race(waiting).run(SOCRATES, 60))
+    assert answer.runs[0].status == "gave_up"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+def test_the_first_process_of_a_container_collects_the_orphans_of_its_races() -> None:
+    code = (
+        "import asyncio, ctypes, sys\n"
+        "from sidecar.prove.provers import Prover\n"
+        "from sidecar.prove.race import ProofRace\n"
+        "assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER: orphans come to us\n"
+        "words = lambda problem, seconds: ['-c', 'sleep 600 >/dev/null 2>&1 & echo SZS status GaveUp']\n"
+        "answer = asyncio.run(ProofRace(lambda: (Prover('p', '/bin/sh', words),)).run('fof(a, axiom, p).', 60))\n"
+        "assert answer.runs[0].status == 'gave_up', answer\n"
+        "import os\n"
+        "try: print('left:', os.waitpid(-1, os.WNOHANG))\n"
+        "except ChildProcessError: print('nothing left')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.stdout == "nothing left\n", done.stderr
+
+
 async def test_a_program_that_leaves_its_session_does_not_hold_the_answer(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     escaping = script(tmp_path, "escaping", f"setsid sleep 600 & echo $! >{pids}; echo 'SZS status GaveUp'")
@@ -257,9 +291,11 @@ async def test_a_child_that_outlives_its_parent_does_not_hold_the_answer(tmp_pat
 
 async def test_a_prover_that_cannot_start_is_an_error_of_that_prover(tmp_path: Path) -> None:
     missing = Prover("missing", str(tmp_path / "nothing"), lambda problem, seconds: [])
-    answer = await race(missing, script(tmp_path, "good", "echo 'SZS status Theorem'")).run(SOCRATES, 60)
+    slower = script(tmp_path, "slower", "sleep 0.5; echo 'SZS status Theorem'")
+    answer = await race(missing, slower).run(SOCRATES, 60)
     assert answer.status == "theorem"
     assert [run.status for run in answer.runs] == ["error", "theorem"]
+    assert "nothing" in (answer.runs[0].detail or "")
 
 
 async def test_only_complete_logics_end_a_race_with_a_refutation(tmp_path: Path) -> None:
