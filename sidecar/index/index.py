@@ -196,6 +196,15 @@ class Index:
         """The vectors that serve a role."""
         return self._vectors[role]
 
+    def search_on(self, device: str) -> None:
+        """Search vectors on a torch device (`cuda`, `cuda:1`) from now on; call it before others use the index.
+
+        Raises:
+            RuntimeError: What torch says when the device has no room; what was not moved is searched where it was.
+        """
+        for vectors in set(self._vectors.values()):
+            vectors.search_on(device)
+
     def require_encoder(self, encoder: Encoder, role: Role = "premises") -> None:
         """Refuse an encoder whose vectors cannot be compared with the index's.
 

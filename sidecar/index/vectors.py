@@ -54,13 +54,21 @@ class VectorSet:
         self._exact = ExactSearch(self.matrix, threads, self.codes)
         self._engine: Engine = self._exact
         if device != "cpu":
-            from sidecar.index.graphics import TorchSearch
-
-            self._engine = TorchSearch(self.matrix, device)
+            self.search_on(device)
         elif entry.approximate is not None:
             from sidecar.index.approximate import ApproximateSearch
 
             self._engine = ApproximateSearch(self.matrix, folder / entry.approximate, threads)
+
+    def search_on(self, device: str) -> None:
+        """Search on a torch device from now on; the matrix is copied there.
+
+        Raises:
+            RuntimeError: What torch says when the device has no room; then all stays as it was.
+        """
+        from sidecar.index.graphics import TorchSearch
+
+        self._engine = TorchSearch(self.matrix, device)
 
     def __len__(self) -> int:
         return len(self.matrix)

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
@@ -56,6 +57,16 @@ class Loaded:
     engine: SearchEngine
     users: int = 0
     retired: bool = False
+
+
+def search_device() -> str:
+    """Where vectors are searched: on the GPU that encoders choose by themselves, else on the CPU.
+
+    Encoders have been loaded by then: a server whose encoders do without torch does not load it for this.
+    CUDA_VISIBLE_DEVICES hides GPUs from both.
+    """
+    torch = sys.modules.get("torch")
+    return "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
 
 
 class ServerState:
@@ -249,6 +260,7 @@ class ServerState:
         index = self._open_example() if folder is None else self._open_index(folder)
         try:
             batchers = self._batchers(index, old)
+            self._choose_device(index)
             fingerprint = batchers["premises"].encoder.fingerprint
             embeddings = PremiseEmbeddings(
                 self.settings.cache_folder / "embeddings", fingerprint, self.settings.cache_bytes
@@ -311,6 +323,17 @@ class ServerState:
                 running[entry.fingerprint] = batcher
             batchers[role] = batcher
         return batchers
+
+    def _choose_device(self, index: Index) -> None:
+        """Search vectors on a GPU where there is one; where it has no room, the CPU serves as well."""
+        device = search_device()
+        if device == "cpu":
+            return
+        self._say(f"copying vectors to {device}")
+        try:
+            index.search_on(device)
+        except RuntimeError as error:
+            logger.warning("vectors are searched on the CPU, as they do not fit on %s: %s", device, error)
 
     def _say(self, stage: str) -> None:
         logger.info("%s", stage)
