@@ -344,6 +344,7 @@ def _environment(settings: Settings) -> dict[str, str]:
         LEAN_SIDECAR_THREADS=str(settings.threads),
         LEAN_SIDECAR_CACHE_BYTES=str(settings.cache_bytes),
         LEAN_SIDECAR_FEEDBACK=str(int(settings.feedback)),
+        LEAN_SIDECAR_DOCUMENTATION=" ".join(f"{prefix}={base}" for prefix, base in settings.documentation.items()),
     )
     for variable, value in (
         ("LEAN_SIDECAR_INDEX", settings.index.absolute() if settings.index else None),

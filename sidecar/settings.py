@@ -7,6 +7,7 @@ the package reads the environment.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,6 +83,9 @@ class Settings:
         cache_bytes: Largest size of the on-disk cache of premise embeddings (`LEAN_SIDECAR_CACHE_BYTES`).
         feedback: Whether reports of which premises closed a goal are kept, in `data_folder` and nowhere else
             (`LEAN_SIDECAR_FEEDBACK`).
+        documentation: Where the doc-gen4 pages of libraries are published: module prefix → address, an empty one for
+            none; Mathlib's and what it imports are known (`LEAN_SIDECAR_DOCUMENTATION`, such as
+            `MyLibrary=https://me.example/docs Other=https://other.example`).
         limits: See `Limits`.
     """
 
@@ -97,7 +101,38 @@ class Settings:
     idle_seconds: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_IDLE_SECONDS", 1_800))
     cache_bytes: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_CACHE_BYTES", 1 << 30))
     feedback: bool = field(default_factory=lambda: _integer("LEAN_SIDECAR_FEEDBACK", 0) != 0)
+    documentation: Mapping[str, str] = field(
+        default_factory=lambda: documentation_addresses(
+            os.environ.get("LEAN_SIDECAR_DOCUMENTATION", "").split(), "LEAN_SIDECAR_DOCUMENTATION"
+        )
+    )
     limits: Limits = field(default_factory=Limits)
+
+
+def documentation_addresses(entries: Iterable[str], source: str) -> dict[str, str]:
+    """Read entries `PREFIX=ADDRESS` of `Settings.documentation`.
+
+    Args:
+        entries: What was written, one prefix of module names each.
+        source: The variable or option they come from, for the error.
+
+    Raises:
+        SidecarError: `bad_request` for an entry that is none.
+    """
+    addresses: dict[str, str] = {}
+    for entry in entries:
+        prefix, sign, address = entry.partition("=")
+        if not prefix or not sign or not (address.startswith(("https://", "http://", "file://")) or not address):
+            from sidecar.errors import SidecarError
+
+            raise SidecarError(
+                "bad_request",
+                f"{entry!r} does not say where documentation is",
+                field=source,
+                hint="give module prefix and address, such as MyLibrary=https://me.example/docs",
+            )
+        addresses[prefix] = address
+    return addresses
 
 
 def _integer(variable: str, default: int) -> int:

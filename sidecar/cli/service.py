@@ -36,11 +36,21 @@ def serve(
     idle: int = typer.Option(0, min=0, help="Stop after so many seconds without a request; 0 never."),
     grace: float = typer.Option(10.0, min=0, help="Seconds that running requests get when the server stops."),
     log: LogStyle = typer.Option(LogStyle.TEXT, help="Style of the log."),
+    documentation: list[str] | None = typer.Option(
+        None,
+        metavar="PREFIX=ADDRESS",
+        help="Where the doc-gen4 pages of modules below a prefix are published; may be given again.",
+    ),
 ) -> None:
     """Serve premise selection and search until stopped (SIGTERM, Ctrl-C); SIGHUP loads the index again."""
-    from sidecar.server.run import Listen, serve
-    from sidecar.settings import Settings
+    from dataclasses import replace
 
+    from sidecar.server.run import Listen, serve
+    from sidecar.settings import Settings, documentation_addresses
+
+    settings = Settings()
+    addresses = documentation_addresses(documentation or (), "documentation")
+    settings = replace(settings, documentation={**settings.documentation, **addresses})
     listen = Listen(
         host=host,
         port=port,
@@ -49,7 +59,7 @@ def serve(
         grace_seconds=grace,
         log=log.value,
     )
-    raise typer.Exit(serve(Settings(), index=index, encoder=encoder, listen=listen))
+    raise typer.Exit(serve(settings, index=index, encoder=encoder, listen=listen))
 
 
 def bridge() -> None:

@@ -26,6 +26,7 @@ from sidecar.index.index import Index
 from sidecar.index.manifest import Manifest, Role
 from sidecar.prove.race import ProofRace
 from sidecar.search.engine import SearchEngine
+from sidecar.search.links import DocumentationLinks
 from sidecar.select.embeddings import PremiseEmbeddings
 from sidecar.select.environment import Environments
 from sidecar.select.selector import PremiseSelector
@@ -270,7 +271,7 @@ class ServerState:
                 batchers=batchers,
                 embeddings=embeddings,
                 selector=PremiseSelector(index, batchers["premises"], embeddings, self.environments),
-                engine=SearchEngine(index, batchers["search"]),
+                engine=SearchEngine(index, batchers["search"], links=DocumentationLinks(self.settings.documentation)),
             )
         except BaseException:
             index.close()

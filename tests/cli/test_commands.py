@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import ROOT, alive
+from tests.running import ROOT, alive, eventually
 from tests.running import run_command as run
 
 EXAMPLE = ROOT / "sidecar" / "corpus" / "example"
@@ -141,6 +141,38 @@ def test_stop_ends_the_server_that_a_command_started(user: dict[str, str], index
     assert not alive(pid)
     assert run(alone, "status").returncode == 6
     assert json.loads(run(alone, "stop", "--json").stdout) == {"stopped": False, "pid": None}
+
+
+def test_pages_of_a_library_are_linked_where_its_user_says(user: dict[str, str], index: Path) -> None:
+    alone = {
+        **user,
+        "LEAN_SIDECAR_RUNTIME": user["LEAN_SIDECAR_RUNTIME"] + "-links",
+        "LEAN_SIDECAR_DOCUMENTATION": "Init=https://me.example/docs Init.Data.List=https://other.example",
+    }
+
+    def links(*words: str) -> list[str]:
+        answer = json.loads(run(alone, "search", *words, "-k", "1", "--json").stdout)
+        return [result["link"] for result in answer["results"]]
+
+    assert links("Nat.add_comm") == ["https://me.example/docs/Init/Data/Nat/Basic.html#Nat.add_comm"]
+    assert run(alone, "stop").returncode == 0
+    command = [sys.executable, "-m", "sidecar", "serve", "--port", "0", "--documentation", "Init.Data.Nat="]
+    with subprocess.Popen(command, env=alone, stderr=subprocess.DEVNULL) as server:
+        eventually(lambda: run(alone, "status").returncode == 0, "the server is ready")
+        assert links("Nat.add_comm") == [None]
+        assert links("List.length_append")[0].startswith("https://other.example/Init/Data/List/")
+        assert run(alone, "stop").returncode == 0
+        assert server.wait() == 0
+
+
+@pytest.mark.parametrize("entry", ["Init", "=https://me.example", "Init=javascript:alert(1)"])
+def test_an_address_of_documentation_that_is_none_is_refused(user: dict[str, str], entry: str) -> None:
+    done = run(user, "serve", "--documentation", entry)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: documentation: ")
+    done = run({**user, "LEAN_SIDECAR_DOCUMENTATION": entry}, "status")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: LEAN_SIDECAR_DOCUMENTATION: ")
 
 
 def test_a_goal_from_a_pipe(user: dict[str, str], index: Path) -> None:
