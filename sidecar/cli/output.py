@@ -39,13 +39,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
 
 
 def print_pairs(title: str, pairs: Mapping[str, object]) -> None:
-    """Print names and values, one a line; names inside maps are joined by dots."""
+    """Print names and values, one a line; names and numbers inside maps and lists of maps are joined by dots."""
     print_table(title, ["", ""], _flat(pairs))
 
 
 def _flat(value: object, name: str = "") -> list[tuple[str, object]]:
     if isinstance(value, Mapping):
         return [row for key, inner in value.items() for row in _flat(inner, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        return _flat({str(number): item for number, item in enumerate(value)}, name)
     if isinstance(value, list):
         return [(name, ", ".join(str(item) for item in value))]
     return [(name, value)]

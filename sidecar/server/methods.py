@@ -6,6 +6,7 @@ In: a checked request and the server's state. Out: the map that goes over the wi
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from sidecar.prove.provers import find_provers
 from sidecar.select.environment import EnvironmentRequest
 from sidecar.select.request import PremiseRequest
 from sidecar.server.fields import Fields
+from sidecar.server.graphics import gpus
 from sidecar.server.schema import (
     EmbedCall,
     FeedbackCall,
@@ -59,7 +61,9 @@ class Method:
 
 async def _status(state: ServerState, call: None, until: float) -> Wire:
     provers = await asyncio.to_thread(find_provers)
-    return {**state.status(), "provers": [prover.name for prover in provers]}
+    # An encoder that runs on a GPU has loaded torch; nobody else need.
+    used = await asyncio.to_thread(gpus, sys.modules.get("torch"))
+    return {**state.status(), "gpus": used, "provers": [prover.name for prover in provers]}
 
 
 async def _reload(state: ServerState, call: None, until: float) -> Wire:

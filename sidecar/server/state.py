@@ -26,6 +26,7 @@ from sidecar.index.index import Index
 from sidecar.index.manifest import Manifest, Role
 from sidecar.prove.race import ProofRace
 from sidecar.search.engine import SearchEngine
+from sidecar.search.rewriters import make_rewriter
 from sidecar.search.links import DocumentationLinks
 from sidecar.select.embeddings import PremiseEmbeddings
 from sidecar.select.environment import Environments
@@ -198,7 +199,7 @@ class ServerState:
         await asyncio.to_thread(self.environments.close)
 
     def status(self) -> dict[str, object]:
-        """The answer of `status`, but for the provers."""
+        """The answer of `status`, but for the provers and GPUs."""
         self.check_ready()
         assert self._loaded is not None
         index = self._loaded.index
