@@ -26,7 +26,6 @@ from sidecar.index.index import Index
 from sidecar.index.manifest import Manifest, Role
 from sidecar.prove.race import ProofRace
 from sidecar.search.engine import SearchEngine
-from sidecar.search.rewriters import make_rewriter
 from sidecar.search.links import DocumentationLinks
 from sidecar.select.embeddings import PremiseEmbeddings
 from sidecar.select.environment import Environments
