@@ -86,6 +86,12 @@ class Settings:
         documentation: Where the doc-gen4 pages of libraries are published: module prefix → address, an empty one for
             none; Mathlib's and what it imports are known (`LEAN_SIDECAR_DOCUMENTATION`, such as
             `MyLibrary=https://me.example/docs Other=https://other.example`).
+        rewriter: What makes a second text of a query to search for beside it (`LEAN_SIDECAR_REWRITER`): `vocabulary`,
+            the table of everyday words that comes with the package; `off`; or the address of an OpenAI-compatible
+            endpoint (`http://127.0.0.1:8000/v1`), which then sees every query.
+        rewriter_model, rewriter_token: Model to ask for there, and its token (`LEAN_SIDECAR_REWRITER_MODEL`,
+            `LEAN_SIDECAR_REWRITER_TOKEN`).
+        rewriter_prompt: File with the instruction for the model (`LEAN_SIDECAR_REWRITER_PROMPT`).
         limits: See `Limits`.
     """
 
@@ -105,6 +111,12 @@ class Settings:
         default_factory=lambda: documentation_addresses(
             os.environ.get("LEAN_SIDECAR_DOCUMENTATION", "").split(), "LEAN_SIDECAR_DOCUMENTATION"
         )
+    )
+    rewriter: str = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER") or "vocabulary")
+    rewriter_model: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER_MODEL") or None)
+    rewriter_token: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER_TOKEN") or None)
+    rewriter_prompt: Path | None = field(
+        default_factory=lambda: Path(v).expanduser() if (v := os.environ.get("LEAN_SIDECAR_REWRITER_PROMPT")) else None
     )
     limits: Limits = field(default_factory=Limits)
 

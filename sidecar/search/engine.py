@@ -7,13 +7,14 @@ another spelling. Plain words have no spelling (`filter` may mean `Filter` and `
 exact name stand together, the most used first. Everything else is ranked by fusing three rankings by reciprocal rank:
 `name` (labels that agree with the words of the query), `words` (BM25) and `meaning` (vectors); the fused score is
 multiplied by what is known beforehand (`priors.py`). A query that was rewritten adds the same three rankings for the
-rewritten text. A deprecated declaration never stands before what replaces it, unless the query is its exact name.
+rewritten text; what the query as typed finds falls to twice its rank at most. A deprecated declaration never stands
+before what replaces it, unless the query is its exact name.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,14 +23,14 @@ import numpy.typing as npt
 from sidecar.clock import Clock
 from sidecar.encoder.base import FloatMatrix
 from sidecar.errors import SidecarError
-from sidecar.fusion import fuse
+from sidecar.fusion import Fused, fuse
 from sidecar.index.index import Index
 from sidecar.search.filters import Filters, kind_numbers
 from sidecar.search.links import DocumentationLinks
 from sidecar.search.names import Named, find_named, written_as_name
 from sidecar.search.order import Ordering
 from sidecar.search.priors import Priors
-from sidecar.search.rankings import Question, Rankings, sources
+from sidecar.search.rankings import Question, Rankings, Source, sources
 from sidecar.search.request import SearchAnswer, SearchRequest, SearchResult, SearchWarning
 from sidecar.search.results import Results
 from sidecar.search.rewriter import Rewriter, rewrite_query
@@ -170,21 +171,26 @@ class SearchEngine:
     def _finish(self, search: _Search, clock: Clock) -> list[SearchResult]:
         with clock.stage("fuse"):
             found = sources(search.questions)
-            fused = fuse(
-                {name: source.rows for name, source in found.items()},
-                {name: self._weights[source.ranking] for name, source in found.items()},
-                search.depth * len(found),
-                RANK_CONSTANT,
-            )
+            fused = self._fuse(found, search.depth)
+            typed = {name: source for name, source in found.items() if not source.question.rewritten}
             chosen = self._ordering.choose(
                 search.named,
                 by_spelling=written_as_name(search.query),
                 fused=fused,
+                typed=None if len(typed) == len(found) else self._fuse(typed, search.depth),
                 mask=search.mask,
                 k=search.request.k,
             )
         with clock.stage("results"):
             return self._results.make(chosen, found, {item.item: item.ranks for item in fused})
+
+    def _fuse(self, found: Mapping[str, Source], depth: int) -> list[Fused]:
+        return fuse(
+            {name: source.rows for name, source in found.items()},
+            {name: self._weights[source.ranking] for name, source in found.items()},
+            depth * len(found),
+            RANK_CONSTANT,
+        )
 
 
 def _nothing(search: _Search) -> SearchWarning:

@@ -6,7 +6,7 @@ reasons that lie in the order itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
@@ -52,7 +52,14 @@ class Ordering:
         self._priors = priors
 
     def choose(
-        self, named: Named, *, by_spelling: bool, fused: Sequence[Fused], mask: BoolArray, k: int
+        self,
+        named: Named,
+        *,
+        by_spelling: bool,
+        fused: Sequence[Fused],
+        typed: Sequence[Fused] | None,
+        mask: BoolArray,
+        k: int,
     ) -> list[Chosen]:
         """The k best rows.
 
@@ -60,15 +67,19 @@ class Ordering:
             named: What the query names.
             by_spelling: Whether an exactly spelled suffix goes before other spellings; of plain words it does not.
             fused: The fused ranking of everything that was found.
+            typed: What was found by the query as typed alone, when another text was searched for too: no row comes out
+                lower than twice the rank that it has there, whatever the other text finds.
             mask: Rows that may be found.
             k: Most rows.
         """
-        chosen = list(islice(self._current_first(self._candidates(named, by_spelling, fused), named, mask), k))
+        chosen = list(islice(self._current_first(self._candidates(named, by_spelling, fused, typed), named, mask), k))
         for before, after in pairwise(chosen):
             after.score = min(after.score, before.score)
         return chosen
 
-    def _candidates(self, named: Named, by_spelling: bool, fused: Sequence[Fused]) -> Iterator[Chosen]:
+    def _candidates(
+        self, named: Named, by_spelling: bool, fused: Sequence[Fused], typed: Sequence[Fused] | None
+    ) -> Iterator[Chosen]:
         """What is named, then what is ranked; a row may come twice."""
         groups = (named.exact, named.suffix, named.whole, named.loose)
         reasons = {
@@ -80,10 +91,18 @@ class Ordering:
             rows[len(named.exact) :] = alike[self._priors.order(alike)].tolist()
         for place, row in enumerate(rows):
             yield Chosen(row, float(1 + len(rows) - place), True, [reasons[row]])
-        scores = np.array([item.score for item in fused]) * self._priors.factors[[item.item for item in fused]]
-        best = scores.max(initial=0.0)
-        for place in np.argsort(-scores, kind="stable").tolist():
-            yield Chosen(fused[place].item, float(scores[place] / best), False)
+        scores = self._scores(fused)
+        best = max(scores.values(), default=0.0)
+        order = _by_score(scores)
+        if typed is not None:
+            order = list(kept_up(order, _by_score(self._scores(typed))))
+        for row in order:
+            yield Chosen(row, scores[row] / best, False)
+
+    def _scores(self, fused: Sequence[Fused]) -> dict[int, float]:
+        """Row → score, in the order of the fused ranking."""
+        factors = self._priors.factors[[item.item for item in fused]].tolist()
+        return {item.item: item.score * factor for item, factor in zip(fused, factors, strict=True)}
 
     def _current_first(self, candidates: Iterator[Chosen], named: Named, mask: BoolArray) -> Iterator[Chosen]:
         """Each row once; what replaces a deprecated row directly before it, or behind it where it is named exactly."""
@@ -109,3 +128,25 @@ class Ordering:
         name = self._index.replacement(row)
         current = None if name is None else self._index.row(name)
         return current if current is not None and mask[current] else None
+
+
+def kept_up(order: Sequence[int], typed: Sequence[int]) -> Iterator[int]:
+    """An order in which nothing that stands at place r (from 1) of `typed` comes later than at place 2 r.
+
+    Args:
+        order: The order to keep to otherwise; it holds each row once, those of `typed` among them.
+        typed: Rows, each once.
+    """
+    given: set[int] = set()
+    rest = iter(order)
+    wanted = iter(typed)
+    for place in range(1, len(order) + 1):
+        # Before place 2 r all that `typed` has in front of its place r was given, so at most one row is due.
+        due = next(wanted, None) if place % 2 == 0 else None
+        row = due if due is not None and due not in given else next(row for row in rest if row not in given)
+        given.add(row)
+        yield row
+
+
+def _by_score(scores: Mapping[int, float]) -> list[int]:
+    return sorted(scores, key=lambda row: -scores[row])

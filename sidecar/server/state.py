@@ -27,6 +27,7 @@ from sidecar.index.manifest import Manifest, Role
 from sidecar.prove.race import ProofRace
 from sidecar.search.engine import SearchEngine
 from sidecar.search.links import DocumentationLinks
+from sidecar.search.rewriters import make_rewriter
 from sidecar.select.embeddings import PremiseEmbeddings
 from sidecar.select.environment import Environments
 from sidecar.select.selector import PremiseSelector
@@ -87,6 +88,7 @@ class ServerState:
         self.race = ProofRace()
         self.environments = Environments(settings.cache_folder)
         self.feedback = FeedbackLog(settings.data_folder, settings.feedback)
+        self._rewriter = make_rewriter(settings)
         self.stage = "starting"
         """What the server is doing: `ready`, or what it loads."""
         self.ready_since: float | None = None
@@ -271,7 +273,12 @@ class ServerState:
                 batchers=batchers,
                 embeddings=embeddings,
                 selector=PremiseSelector(index, batchers["premises"], embeddings, self.environments),
-                engine=SearchEngine(index, batchers["search"], links=DocumentationLinks(self.settings.documentation)),
+                engine=SearchEngine(
+                    index,
+                    batchers["search"],
+                    self._rewriter,
+                    links=DocumentationLinks(self.settings.documentation),
+                ),
             )
         except BaseException:
             index.close()
