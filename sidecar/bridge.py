@@ -42,9 +42,6 @@ ANSWER_GRACE_SECONDS = 1.0
 FAILURE_SECONDS = 5.0
 """A server that could not start is not started again before this long."""
 
-SENT_ONCE = ("feedback",)
-"""Methods that are not sent again when the server may have read them already."""
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -249,7 +246,7 @@ class Bridge:
                         self._transport = None
                     if self._settings.url:
                         hint = "is LEAN_SIDECAR_URL right, and the server up?"
-                    elif attempt == 2 or (error.reached and request.method in SENT_ONCE):
+                    elif attempt == 2 or (error.reached and request.method in wire.SENT_ONCE):
                         hint = "try again"
                     else:
                         continue

@@ -1,8 +1,8 @@
 """The Python reference client.
 
 In: typed calls. Out: the server's answers as plain maps, or the `SidecarError` that it answered with. `Client` speaks
-HTTP to a server; `BridgeClient` starts a bridge and speaks frames to it, exactly as the Lean plugin does. Both may be
-used from several threads.
+HTTP to a server; `LocalClient` does so to the user's own server, which it finds or starts; `BridgeClient` starts a
+bridge and speaks frames to it, exactly as the Lean plugin does. All may be used from several threads.
 """
 
 from __future__ import annotations
@@ -44,6 +44,18 @@ class _Methods:
             SidecarError: What the server answered with, or `unreachable`.
         """
         raise NotImplementedError
+
+    def close(self) -> object:
+        """Let go of the server. Leaving the client as a context manager does so too."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def status(self) -> Result:
         """Version, index, encoder, limits, queue and provers of the server."""
@@ -116,21 +128,6 @@ class Client(_Methods):
         self._timeout = timeout
         self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue()
 
-    @classmethod
-    def local(cls, settings: Settings, timeout: float = 660.0) -> Client:
-        """A client of the server that the settings name, or of the user's local one, which is started if need be."""
-        if settings.url:
-            return cls(settings.url, settings.token, timeout)
-        import asyncio
-
-        from sidecar.launch import ensure_server
-
-        def say(message: str) -> None:
-            sys.stderr.write(f"{message}\n")
-
-        address = asyncio.run(ensure_server(settings, say))
-        return cls(address.url, address.token, timeout)
-
     def call(self, method: str, params: Mapping[str, object]) -> Result:
         """See `_Methods.call`."""
         status, content_type, body = self.exchange("POST", f"/v1/{method}", wire.encode(dict(params)))
@@ -196,13 +193,59 @@ class Client(_Methods):
             return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+class LocalClient(_Methods):
+    """Speaks to the server that the settings name, or else to the user's local one. Close it, or use it in a `with`.
+
+    The local server is found or started by the first call, and again when it has stopped since: it does so after an
+    idle time, and a client may live longer.
+
+    Args:
+        settings: Where the server is.
+        timeout: Seconds to wait for each answer.
+    """
+
+    def __init__(self, settings: Settings, timeout: float = 660.0) -> None:
+        self._settings = settings
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+
+    def call(self, method: str, params: Mapping[str, object]) -> Result:
+        """See `_Methods.call`."""
+        client = self._found(None)
+        try:
+            return client.call(method, params)
+        except SidecarError as error:
+            if error.code != "unreachable" or method in wire.SENT_ONCE:
+                raise
+        return self._found(client).call(method, params)
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+
+    def _found(self, lost: Client | None) -> Client:
+        """A client of a server that answers, and is not the lost one."""
+        with self._lock:
+            if self._client is None or self._client is lost:
+                self._client = self._find()
+            return self._client
+
+    def _find(self) -> Client:
+        if self._settings.url:
+            return Client(self._settings.url, self._settings.token, self._timeout)
+        import asyncio
+
+        from sidecar.launch import ensure_server
+
+        def say(message: str) -> None:
+            sys.stderr.write(f"{message}\n")
+
+        address = asyncio.run(ensure_server(self._settings, say))
+        return Client(address.url, address.token, self._timeout)
 
 
 class BridgeClient(_Methods):
@@ -301,11 +344,3 @@ class BridgeClient(_Methods):
                 future.set_result(message["result"])
         for future in list(self._waiting.values()):
             future.set_exception(SidecarError("unreachable", "the bridge has ended"))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -23,6 +23,9 @@ CONTENT_TYPE = "application/msgpack"
 PROTOCOL = 1
 """Number of the protocol; a client and a server with different numbers do not talk."""
 
+SENT_ONCE = ("feedback",)
+"""Methods that are not sent again when the server may have read them already."""
+
 FRAME_OVERHEAD = 4_096
 """Bytes that a frame may have beyond the largest body: its id, its method and its keys."""
 

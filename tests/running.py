@@ -66,8 +66,8 @@ def environment(folder: Path, **changes: str | None) -> dict[str, str]:
     return environment
 
 
-def run_command(environment: dict[str, str], *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `lean-sidecar` with these words, in the checkout."""
+def run_command(environment: dict[str, str], *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `lean-sidecar` with these words and this input, in the checkout."""
     return subprocess.run(
         [sys.executable, "-m", "sidecar", *words],
         env=environment,

@@ -147,8 +147,8 @@ def _text(argument: str) -> str:
 
 
 def _client(url: str | None) -> Any:
-    from sidecar.client import Client
+    from sidecar.client import Client, LocalClient
     from sidecar.settings import Settings
 
     settings = Settings()
-    return Client(url, settings.token) if url else Client.local(settings)
+    return Client(url, settings.token) if url else LocalClient(settings)

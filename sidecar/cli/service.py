@@ -1,6 +1,6 @@
-"""`lean-sidecar serve`, `bridge`, `status`, `stop` and `demo`: run the sidecar, look at it, and end it.
+"""`lean-sidecar serve`, `bridge`, `mcp`, `status`, `stop` and `demo`: run the sidecar, look at it, and end it.
 
-In: options. Out: a server, a bridge on stdin and stdout, or what the running server says of itself.
+In: options. Out: a server, a bridge or an MCP server on stdin and stdout, or what the running server says of itself.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the root of the command line."""
     app.command()(serve)
     app.command()(bridge)
+    app.command()(mcp)
     app.command()(status)
     app.command()(stop)
     app.command()(demo)
@@ -68,6 +69,14 @@ def bridge() -> None:
     from sidecar.settings import Settings
 
     raise typer.Exit(run_bridge(Settings()))
+
+
+def mcp() -> None:
+    """Serve an agent by the Model Context Protocol on stdin and stdout; starts the local server if none runs."""
+    from sidecar.mcp.run import run_mcp
+    from sidecar.settings import Settings
+
+    run_mcp(Settings())
 
 
 def status(

@@ -40,7 +40,7 @@ def test_help_and_version_load_no_model(user: dict[str, str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("serve", "bridge", "premises", "search", "index", "corpus", "status", "stop", "demo"):
+    for command in ("serve", "bridge", "mcp", "premises", "search", "index", "corpus", "status", "stop", "demo"):
         assert command in done.stdout
     assert run(user, "--version").stdout.startswith("lean-sidecar 0.")
 

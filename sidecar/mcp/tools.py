@@ -1,0 +1,170 @@
+"""The tools that an agent gets: `search` and `premises`.
+
+In: arguments that the SDK has checked against the signatures below. Out: the sidecar's answers, cut to what an agent
+can use; its errors become errors of the tool, with field and way out, so that the agent can correct itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from sidecar import __version__
+from sidecar.client import LocalClient
+from sidecar.errors import SidecarError
+
+DEADLINE_MS = 60_000
+"""What an agent waits at most for an answer of a running server; the first call may also have to start one."""
+
+INSTRUCTIONS = (
+    "Finds declarations of Lean 4 libraries (Mathlib, or what the user has indexed). Use `premises` with a proof "
+    "state to get lemmas that help to close it, and `search` to find declarations by meaning, words or name, and to "
+    "see the statement of a name."
+)
+
+K = Annotated[int, Field(description="How many, best first.", ge=1)]
+Imports = Annotated[
+    list[str] | None,
+    Field(description="Directly imported modules of the file; only what they make visible is offered. Default: all."),
+]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A declaration that was found.
+
+    Attributes:
+        name, kind, module: As in Lean.
+        signature: Its statement.
+        docstring: Its documentation, `""` when there is none.
+        link: Its place on the web, where documentation is published.
+        deprecated: Whether it is.
+        replacement: What to use in its place, where that is known.
+    """
+
+    name: str
+    kind: str
+    module: str
+    signature: str
+    docstring: str
+    link: str | None
+    deprecated: bool
+    replacement: str | None
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What `search` answers: declarations, best first, and what to know about the answer."""
+
+    declarations: list[Declaration]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Premise:
+    """A premise that was selected."""
+
+    name: str
+    kind: str | None
+    module: str | None
+
+
+@dataclass(frozen=True)
+class Premises:
+    """What `premises` answers: premises, most useful first, and what to know about the answer."""
+
+    premises: list[Premise]
+    warnings: list[str]
+
+
+def make_server(client: LocalClient) -> MCPServer[Any]:
+    """An MCP server whose tools ask this client."""
+    server: MCPServer[Any] = MCPServer("lean-sidecar", instructions=INSTRUCTIONS, version=__version__)
+    tools = _Tools(client)
+    for tool in (tools.search, tools.premises):
+        server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    return server
+
+
+class _Tools:
+    """The tools; the SDK runs each call in a thread of its own, and makes its schema from signature and docstring."""
+
+    def __init__(self, client: LocalClient) -> None:
+        self._client = client
+
+    def search(
+        self,
+        query: Annotated[
+            str, Field(description="What is sought: plain words, LaTeX, a Lean statement, or a (partial) name.")
+        ],
+        k: K = 10,
+        modules: Annotated[
+            list[str] | None, Field(description="Only below these modules, such as `Mathlib.Order`.")
+        ] = None,
+        kinds: Annotated[
+            list[str] | None, Field(description="Only of these kinds, such as theorem, def, structure, instance.")
+        ] = None,
+        imports: Imports = None,
+    ) -> Declarations:
+        """Find Lean declarations by what they say, by their words, or by their names."""
+        answer = self._ask("search", query=query, k=k, modules=modules, kinds=kinds, imports=imports)
+        return Declarations([_declaration(result) for result in answer["results"]], _warnings(answer))
+
+    def premises(
+        self,
+        goal: Annotated[
+            str, Field(description="A proof state as Lean prints it: hypotheses one a line, then `⊢` and the target.")
+        ],
+        k: K = 32,
+        imports: Imports = None,
+        theorem: Annotated[
+            str | None, Field(description="Full name of the theorem that is being proved; never offered.")
+        ] = None,
+        module: Annotated[str | None, Field(description="Module that is being written.")] = None,
+        namespace: Annotated[str | None, Field(description="Namespace that is open at the goal.")] = None,
+        exclude: Annotated[list[str] | None, Field(description="Names that are not wanted.")] = None,
+    ) -> Premises:
+        """Select the premises (lemmas, definitions) that most likely help to close a Lean goal."""
+        answer = self._ask(
+            "premises",
+            goal=goal,
+            k=k,
+            imports=imports,
+            theorem=theorem,
+            module=module,
+            namespace=namespace,
+            exclude=exclude,
+        )
+        chosen = [Premise(entry["name"], entry["kind"], entry["module"]) for entry in answer["premises"]]
+        return Premises(chosen, _warnings(answer))
+
+    def _ask(self, method: str, **params: object) -> Mapping[str, Any]:
+        given = {name: value for name, value in params.items() if value is not None}
+        try:
+            return self._client.call(method, {**given, "deadline_ms": DEADLINE_MS})
+        except SidecarError as error:
+            raise ToolError(str(error)) from None
+
+
+def _declaration(result: Mapping[str, Any]) -> Declaration:
+    deprecated = result["deprecated"]
+    return Declaration(
+        name=result["name"],
+        kind=result["kind"],
+        module=result["module"],
+        signature=result["signature"],
+        docstring=result["docstring"],
+        link=result["link"],
+        deprecated=deprecated is not False,
+        replacement=deprecated or None,
+    )
+
+
+def _warnings(answer: Mapping[str, Any]) -> list[str]:
+    return [warning["message"] for warning in answer["warnings"]]
