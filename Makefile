@@ -21,7 +21,7 @@ $(VENV)/.sidecar: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.development: $(VENV)/.sidecar
-	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mcp,train]'
+	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,mcp,train,search-train]'
 	touch $@
 
 clean:
