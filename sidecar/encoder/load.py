@@ -53,7 +53,7 @@ def _built_in_folder() -> Path:
 
 def _folder(name: str) -> Path:
     if name.startswith(HUB):
-        return _from_hub(name.removeprefix(HUB))
+        return hub_folder(name.removeprefix(HUB))
     folder = Path(name).expanduser()
     if name and folder.is_dir():
         return folder
@@ -65,7 +65,15 @@ def _folder(name: str) -> Path:
     )
 
 
-def _from_hub(name: str) -> Path:
+def hub_folder(name: str) -> Path:
+    """The folder of a model of the hub, fetched when it is not on this machine yet.
+
+    Args:
+        name: `owner/model`.
+
+    Raises:
+        SidecarError: `not_found` when the hub does not give it.
+    """
     from huggingface_hub import snapshot_download
 
     # Weights in other formats and code are never fetched, so that nothing can run them.

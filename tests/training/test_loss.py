@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from training.premises.loss import MaskedContrastiveLoss, pack_labels
+from training.premises.loss import MaskedContrastiveLoss
+
+Labels = dict[str, Tensor]
 
 
 class TinyEncoder(nn.Module):
@@ -25,9 +28,15 @@ class TinyEncoder(nn.Module):
         return {"sentence_embedding": self.layers(self.table(features["input_ids"]).mean(dim=1))}
 
 
-def _columns(rows: int, width: int) -> list[dict[str, Tensor]]:
+def _texts(*rows: int) -> list[dict[str, Tensor]]:
     generator = torch.Generator().manual_seed(3)
-    return [{"input_ids": torch.randint(0, 50, (rows, 5), generator=generator)} for _ in range(width)]
+    return [{"input_ids": torch.randint(0, 50, (count, 5), generator=generator)} for count in rows]
+
+
+def _labels(own: Sequence[int], number: Sequence[int], known: Sequence[Sequence[int]]) -> Labels:
+    width = max(len(row) for row in known)
+    padded = [[*row, *[-1] * (width - len(row))] for row in known]
+    return {"own": torch.tensor(own), "number": torch.tensor(number), "known": torch.tensor(padded)}
 
 
 def _unit(*angles: float) -> Tensor:
@@ -37,9 +46,8 @@ def _unit(*angles: float) -> Tensor:
 def test_a_case_computed_by_hand() -> None:
     # Two states, one negative each. State 0 also knows premise 11 (the positive of state 1), so it is masked.
     loss = MaskedContrastiveLoss(nn.Identity(), temperature=0.5)
-    states, positives, negatives = _unit(0.0, 1.0), _unit(0.2, 1.1), _unit(2.0, 0.3)
-    labels = pack_labels(torch.tensor([[10, 20], [11, 21]]), [[10, 11], [11]])
-    value = float(loss.calculate_loss([[states], [positives], [negatives]], labels))
+    states, premises = _unit(0.0, 1.0), _unit(0.2, 1.1, 2.0, 0.3)
+    value = float(loss.calculate_loss([[states], [premises]], _labels([0, 1], [10, 11, 20, 21], [[10, 11], [11]])))
 
     def score(a: float, b: float) -> float:
         return math.exp(math.cos(a - b) / 0.5)
@@ -50,26 +58,31 @@ def test_a_case_computed_by_hand() -> None:
     assert value == pytest.approx((first + second) / 2, rel=1e-6)
 
 
-def test_a_duplicate_text_of_the_positive_is_masked_but_not_the_positive_itself() -> None:
+def test_two_states_that_share_their_positive_are_no_negatives_of_each_other() -> None:
+    # Equal numbers say: one premise, or two that say the same. A row keeps only its own place, so the loss of a row
+    # with nothing to compare against is 0.
     loss = MaskedContrastiveLoss(nn.Identity(), temperature=0.5)
     vectors = _unit(0.0, 1.0)
-    same = pack_labels(torch.tensor([[10], [10]]), [[10], [10]])
-    # Each row keeps only its own column, so the loss of a row with nothing to compare against is 0.
-    assert float(loss.calculate_loss([[vectors], [vectors]], same)) == pytest.approx(0.0, abs=1e-7)
+    labels = _labels([0, 1], [10, 10], [[10], [10]])
+    assert float(loss.calculate_loss([[vectors], [vectors]], labels)) == pytest.approx(0.0, abs=1e-7)
     unmasked = MaskedContrastiveLoss(nn.Identity(), temperature=0.5, mask_known=False)
-    assert float(unmasked.calculate_loss([[vectors], [vectors]], same)) > 0.1
+    assert float(unmasked.calculate_loss([[vectors], [vectors]], labels)) > 0.1
 
 
-def test_a_state_without_other_positives_pads_nothing() -> None:
-    labels = pack_labels(torch.tensor([[1, 2], [3, 4]]), [[1], [3, 5, 6]])
-    assert labels.tolist() == [[1, 2, 1, -1, -1], [3, 4, 3, 5, 6]]
-    assert pack_labels(torch.tensor([[1, 2]]), [[]]).tolist() == [[1, 2]]
+def test_the_order_of_the_premises_does_not_matter() -> None:
+    loss = MaskedContrastiveLoss(nn.Identity(), temperature=0.5)
+    states, premises = _unit(0.0, 1.0), _unit(0.2, 1.1, 2.0, 0.3)
+    one = loss.calculate_loss([[states], [premises]], _labels([0, 1], [10, 11, 20, 21], [[10, 11], [11]]))
+    turned = loss.calculate_loss([[states], [premises.flip(0)]], _labels([3, 2], [21, 20, 11, 10], [[10, 11], [11]]))
+    assert float(one) == pytest.approx(float(turned), rel=1e-6)
 
 
 @pytest.mark.parametrize("rows", [16, 7])
 def test_pieces_of_any_size_give_one_loss(rows: int) -> None:
-    columns = [torch.randn(rows, 8, generator=torch.Generator().manual_seed(i)) for i in range(4)]
-    labels = pack_labels(torch.arange(rows * 3).reshape(rows, 3) % 11, [[i % 11, (i + 1) % 11] for i in range(rows)])
+    columns = [torch.randn(count, 8, generator=torch.Generator().manual_seed(count)) for count in (rows, 3 * rows)]
+    labels = _labels(
+        range(rows), [number % 11 for number in range(3 * rows)], [[i % 11, (i + 1) % 11] for i in range(rows)]
+    )
     values = []
     for size in (1, 4, 16):
         loss = MaskedContrastiveLoss(nn.Identity(), mini_batch_size=size)
@@ -77,32 +90,30 @@ def test_pieces_of_any_size_give_one_loss(rows: int) -> None:
     assert values == pytest.approx([values[0]] * 3, rel=1e-6)
 
 
+def test_more_states_than_are_masked_at_one_time_give_the_mean_over_all() -> None:
+    rows = 300
+    states, premises = (torch.randn(rows, 8, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    labels = _labels(range(rows), range(rows), [[row] for row in range(rows)])
+    value = float(MaskedContrastiveLoss(nn.Identity()).calculate_loss([[states], [premises]], labels))
+    scores = nn.functional.normalize(states, dim=1) @ nn.functional.normalize(premises, dim=1).T / 0.05
+    assert value == pytest.approx(float(nn.functional.cross_entropy(scores, torch.arange(rows))), rel=1e-5)
+
+
 @pytest.mark.parametrize("mini_batch_size", [1, 4, 16])
 def test_cached_gradients_equal_uncached_ones_with_dropout_on(mini_batch_size: int) -> None:
-    rows, width = 16, 4
-    labels = pack_labels(torch.arange(rows * 3).reshape(rows, 3), [[3 * i, 3 * ((i + 1) % rows)] for i in range(rows)])
-    columns = _columns(rows, width)
-
-    cached_model = TinyEncoder().train()
-    cached = MaskedContrastiveLoss(cached_model, mini_batch_size=mini_batch_size)
-    torch.manual_seed(11)
-    cached_value = cached(columns, labels)
-    cached_value.backward()
-
-    plain_model = TinyEncoder().train()
-    torch.manual_seed(11)
-    embeddings = [
-        [
-            plain_model({"input_ids": column["input_ids"][begin : begin + mini_batch_size]})["sentence_embedding"]
-            for begin in range(0, rows, mini_batch_size)
-        ]
-        for column in columns
-    ]
-    plain_value = MaskedContrastiveLoss(plain_model, mini_batch_size=rows).calculate_loss(embeddings, labels)
-    plain_value.backward()
-
-    assert cached_value.item() == pytest.approx(plain_value.item(), rel=1e-6)
-    for one, other in zip(cached_model.parameters(), plain_model.parameters(), strict=True):
+    rows = 16
+    labels = _labels(range(rows), range(3 * rows), [[i, (i + 1) % rows] for i in range(rows)])
+    texts = _texts(rows, 3 * rows)
+    values, models = [], []
+    for cached in (True, False):
+        model = TinyEncoder().train()
+        models.append(model)
+        torch.manual_seed(11)
+        value = MaskedContrastiveLoss(model, mini_batch_size=mini_batch_size, cached=cached)(texts, labels)
+        value.backward()
+        values.append(value.item())
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
         assert one.grad is not None
         assert other.grad is not None
         assert torch.allclose(one.grad, other.grad, atol=1e-5)
@@ -111,44 +122,57 @@ def test_cached_gradients_equal_uncached_ones_with_dropout_on(mini_batch_size: i
 def test_accumulating_four_batches_of_sixteen_is_not_one_of_sixty_four() -> None:
     # Negatives come from the batch, so accumulation sees fewer of them: documented as different, and it is.
     states, premises = (torch.randn(64, 8, generator=torch.Generator().manual_seed(i)) for i in (1, 2))
-    labels = pack_labels(torch.arange(64).unsqueeze(1), [[i] for i in range(64)])
     loss = MaskedContrastiveLoss(nn.Identity())
-    whole = float(loss.calculate_loss([[states], [premises]], labels))
+    whole = float(loss.calculate_loss([[states], [premises]], _labels(range(64), range(64), [[i] for i in range(64)])))
     parts = [
-        float(loss.calculate_loss([[states[i : i + 16]], [premises[i : i + 16]]], labels[i : i + 16]))
+        float(
+            loss.calculate_loss(
+                [[states[i : i + 16]], [premises[i : i + 16]]], _labels(range(16), range(16), [[i] for i in range(16)])
+            )
+        )
         for i in range(0, 64, 16)
     ]
     assert whole > sum(parts) / 4 + 0.5
 
 
-def test_a_vector_that_is_not_finite_names_its_row() -> None:
+@pytest.mark.parametrize("column", ["state", "premise"])
+def test_a_vector_that_is_not_finite_names_its_row(column: str) -> None:
     states = _unit(0.0, 1.0, 2.0)
     premises = states.clone()
-    premises[2, 1] = float("nan")
-    labels = pack_labels(torch.tensor([[1], [2], [3]]), [[1], [2], [3]])
-    with pytest.raises(ValueError, match="premise column 0: the embedding of row 2"):
+    (states if column == "state" else premises)[2, 1] = float("nan")
+    labels = _labels([0, 1, 2], [1, 2, 3], [[1], [2], [3]])
+    with pytest.raises(ValueError, match=f"{column}: the embedding of row 2 is not finite"):
         MaskedContrastiveLoss(nn.Identity()).calculate_loss([[states], [premises]], labels)
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="do not fit 2 states with 1 premises"):
-        MaskedContrastiveLoss(nn.Identity()).calculate_loss([[_unit(0, 1)], [_unit(0, 1)]], torch.zeros(3, 1))
+    labels = _labels([0, 1, 2], [1, 2, 3], [[1], [2], [3]])
+    with pytest.raises(ValueError, match="do not fit 2 states and 2 premises"):
+        MaskedContrastiveLoss(nn.Identity()).calculate_loss([[_unit(0, 1)], [_unit(0, 1)]], labels)
+    with pytest.raises(ValueError, match="needs labels"):
+        MaskedContrastiveLoss(nn.Identity()).calculate_loss([[_unit(0, 1)], [_unit(0, 1)]])
     with pytest.raises(ValueError, match="temperature"):
         MaskedContrastiveLoss(nn.Identity(), temperature=0.0)
+    with pytest.raises(ValueError, match="mini_batch_size"):
+        MaskedContrastiveLoss(nn.Identity(), mini_batch_size=0)
+
+
+def _sixteen() -> tuple[list[dict[str, Tensor]], Labels]:
+    """Sixteen states with two premises each: those of a state follow one another."""
+    known = [[2 * i, 2 * ((i + 9) % 16)] for i in range(16)]
+    return _texts(16, 32), _labels([2 * i for i in range(16)], range(32), known)
 
 
 def _two_ranks(rank: int, address: str, folder: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     try:
-        rows, width = 8, 3
-        columns = _columns(2 * rows, width)
-        labels = pack_labels(
-            torch.arange(2 * rows * 2).reshape(2 * rows, 2), [[2 * i, 2 * ((i + 9) % 16)] for i in range(2 * rows)]
-        )
-        mine = slice(rank * rows, (rank + 1) * rows)
+        (states, premises), labels = _sixteen()
+        mine, of_mine = slice(rank * 8, rank * 8 + 8), slice(rank * 16, rank * 16 + 16)
         model = nn.parallel.DistributedDataParallel(TinyEncoder().eval())
         loss = MaskedContrastiveLoss(model, mini_batch_size=4, gather_across_devices=True)
-        value = loss([{"input_ids": column["input_ids"][mine]} for column in columns], labels[mine])
+        texts = [{"input_ids": states["input_ids"][mine]}, {"input_ids": premises["input_ids"][of_mine]}]
+        own = labels["own"][mine] - rank * 16
+        value = loss(texts, {"own": own, "number": labels["number"][of_mine], "known": labels["known"][mine]})
         value.backward()
         gradients = [parameter.grad for parameter in model.module.parameters()]
         torch.save({"value": value.item(), "gradients": gradients}, Path(folder) / f"{rank}.pt")
@@ -156,14 +180,12 @@ def _two_ranks(rank: int, address: str, folder: str) -> None:
         torch.distributed.destroy_process_group()
 
 
-def test_two_processes_give_the_gradient_of_one_batch_twice_as_large(tmp_path: Path) -> None:
+def test_two_processes_give_the_gradient_of_one_batch(tmp_path: Path) -> None:
     torch.multiprocessing.spawn(_two_ranks, args=(f"file://{tmp_path}/meet", str(tmp_path)), nprocs=2)
     results = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
 
-    rows, width = 16, 3
-    labels = pack_labels(torch.arange(rows * 2).reshape(rows, 2), [[2 * i, 2 * ((i + 9) % 16)] for i in range(rows)])
     model = TinyEncoder().eval()
-    value = MaskedContrastiveLoss(model, mini_batch_size=4)(_columns(rows, width), labels)
+    value = MaskedContrastiveLoss(model, mini_batch_size=4)(*_sixteen())
     value.backward()
     assert sum(result["value"] for result in results) / 2 == pytest.approx(value.item(), rel=1e-5)
     for result in results:

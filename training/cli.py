@@ -1,0 +1,96 @@
+"""`python -m training`: the commands that make a model.
+
+In: options. Out: a run's folder; errors that name the option and the way out.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sidecar.encoder.threads import use_quiet_threads
+from sidecar.errors import SidecarError
+
+application = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@application.callback()
+def _everything() -> None:
+    """Train models for the sidecar, and judge them."""
+
+
+@application.command()
+def premises(
+    preset: Annotated[str, typer.Option(help="static, small, medium, large, an encoder's folder, or hub:owner/model")],
+    data: Annotated[Path, typer.Option(help="folder of (theorem, premises) pairs")],
+    output: Annotated[Path, typer.Option(help="folder of the run")],
+    corpus: Annotated[Path | None, typer.Option(help="the corpus; by default `declarations` beside DATA")] = None,
+    cache: Annotated[Path | None, typer.Option(help="folder for texts and tokens that later runs use again")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on from the newest checkpoint in OUTPUT")] = False,
+    max_tokens: Annotated[int | None, typer.Option(help="longer texts are cut")] = None,
+    layers: Annotated[int | None, typer.Option(help="keep so many layers, from the bottom")] = None,
+    dropout: Annotated[float | None, typer.Option(help="by default the model's own")] = None,
+    batch: Annotated[int | None, typer.Option(help="pairs of a batch, over all ranks")] = None,
+    negatives: Annotated[int, typer.Option(help="sampled negatives a pair; 0 for the ablation")] = 3,
+    mask: Annotated[bool, typer.Option(help="mask known positives; --no-mask for the ablation")] = True,
+    learning_rate: Annotated[float | None, typer.Option(help="highest learning rate")] = None,
+    passes: Annotated[float | None, typer.Option(help="how often the run goes through all pairs")] = None,
+    steps: Annotated[int | None, typer.Option(help="batches, in place of --passes")] = None,
+    chunk: Annotated[int | None, typer.Option(help="texts that are embedded at one time")] = None,
+    gradient_cache: Annotated[bool, typer.Option(help="embed twice instead of keeping all activations")] = True,
+    bfloat16: Annotated[bool, typer.Option(help="multiply in bfloat16")] = True,
+    pairs: Annotated[int | None, typer.Option(help="use so many training states, drawn at random")] = None,
+    seed: Annotated[int, typer.Option()] = 0,
+    probe_goals: Annotated[int, typer.Option(help="goals of the probe; 0 for none")] = 300,
+    probe_premises: Annotated[int, typer.Option(help="premises of the probe; 0 for all")] = 8_000,
+    probe_every: Annotated[int, typer.Option(help="steps between two probes")] = 100,
+    log_every: Annotated[int, typer.Option(help="steps between two lines of metrics")] = 10,
+    save_every: Annotated[int, typer.Option(help="steps between two checkpoints")] = 100,
+) -> None:
+    """Train a premise selector."""
+    from training.premises.presets import find_preset
+    from training.premises.run import Watching, run
+    from training.premises.settings import RunSettings
+
+    chosen = find_preset(preset)
+    settings = RunSettings(
+        preset=preset,
+        max_tokens=max_tokens or chosen.max_tokens,
+        layers=layers,
+        dropout=dropout,
+        batch=batch or chosen.batch,
+        negatives=negatives,
+        mask_known=mask,
+        learning_rate=learning_rate or chosen.learning_rate,
+        passes=passes or chosen.passes,
+        steps=steps,
+        chunk=chunk or chosen.chunk,
+        gradient_cache=gradient_cache and not chosen.static,
+        bfloat16=bfloat16 and not chosen.static,
+        pairs=pairs,
+        seed=seed,
+    )
+    run(
+        settings,
+        corpus or data.parent / "declarations",
+        data,
+        output,
+        cache or output.parent / "cache",
+        watching=Watching(probe_goals, probe_premises, probe_every, log_every, save_every),
+        resume=resume,
+    )
+
+
+def main() -> None:
+    """Entry point."""
+    use_quiet_threads()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        application()
+    except SidecarError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise SystemExit(error.exit_status) from None

@@ -1,0 +1,90 @@
+"""Batches of token numbers, and all that the loss must know about them.
+
+In: numbers of pairs. Out: tensors: the states, the premises of all states (positives and negatives, sorted by length so
+that little is padded), and who is whose positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from training.data.library import PremiseLibrary
+from training.data.token_rows import TokenRows
+from training.premises.negatives import NegativeSampler
+from training.premises.pairs import TrainingPairs
+
+PADDING = -1
+"""Fills rows of group numbers that are shorter than the longest of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Makes a batch of pairs into tensors; what `torch.utils.data` calls a collate function.
+
+    Which negatives are drawn depends on the seed and on the place of the batch in the run, and on nothing else, so that
+    a run that was interrupted goes on with the batches that it would have seen.
+
+    Attributes:
+        pairs, library: What the numbers mean.
+        states, premises: Token numbers of states and of premises.
+        negatives: Draws negatives.
+        seed: The run's.
+        valid_label_columns: Asked for by sentence-transformers; the labels here are no columns of a data set.
+    """
+
+    pairs: TrainingPairs
+    library: PremiseLibrary
+    states: TokenRows
+    premises: TokenRows
+    negatives: NegativeSampler
+    seed: int
+    valid_label_columns: tuple[str, ...] = ()
+
+    def __call__(self, items: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+        """Collate.
+
+        Args:
+            items: `pair`, the number of a pair, and `place`, its place in the run.
+
+        Returns:
+            `state_input_ids`, `state_attention_mask` of shape (B, tokens); the same for `premise`, (P, tokens); `own`
+            (B,), the place of each state's positive among the premises; `number` (P,), the group of each premise; and
+            `known` (B, K), the groups that are never negatives of a state, filled with `PADDING`.
+        """
+        import torch
+
+        pairs, library = self.pairs, self.library
+        numbers = np.array([item["pair"] for item in items])
+        states = pairs.state_of[numbers]
+        # Neighbours of like length make little padding.
+        order = np.argsort(self.states.lengths[states], kind="stable")
+        numbers, states = numbers[order], states[order]
+        generator = np.random.default_rng((self.seed, items[0]["place"]))
+        rows = [pairs.premise_of[numbers]]
+        for number, state in zip(numbers, states, strict=True):
+            negatives = self.negatives.draw(int(state), generator)
+            # A state that sees nothing but its positives repeats its own positive, which is masked for it, so that
+            # every rank of a distributed run holds as many premises.
+            missing = self.negatives.count - len(negatives)
+            rows += [negatives, np.full(missing, pairs.premise_of[number])]
+        drawn = np.concatenate(rows)
+        by_length = np.argsort(self.premises.lengths[drawn], kind="stable")
+        place = np.empty_like(by_length)
+        place[by_length] = np.arange(len(by_length))
+        known = [pairs.never_negative(int(state), library) for state in states]
+        padded = np.full((len(known), max(map(len, known))), PADDING, dtype=np.int64)
+        for row, groups in enumerate(known):
+            padded[row, : len(groups)] = groups
+        batch: dict[str, Any] = {}
+        for name, tokens, wanted in (("state", self.states, states), ("premise", self.premises, drawn[by_length])):
+            matrix, mask = tokens.padded(wanted)
+            batch[f"{name}_input_ids"] = torch.from_numpy(matrix)
+            batch[f"{name}_attention_mask"] = torch.from_numpy(mask)
+        batch["own"] = torch.from_numpy(place[: len(numbers)].copy())
+        batch["number"] = torch.from_numpy(library.group[drawn[by_length]].astype(np.int64))
+        batch["known"] = torch.from_numpy(padded)
+        return batch

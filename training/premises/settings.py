@@ -1,0 +1,59 @@
+"""Everything that decides a training run.
+
+In: options. Out: `RunSettings`, written beside the weights and compared when a run is resumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Settings of one run; equal settings and equal data give equal losses.
+
+    Attributes:
+        preset: Name of the preset, or the encoder that is trained.
+        split: `module` (the files' own) or `random` (the rows' own).
+        naive: Ablation: explicit premises of tactic proofs only, and source text in place of states.
+        max_tokens: Longer texts are cut.
+        layers: Layers kept, from the bottom; None for all.
+        dropout: Probability of dropout; None for the model's own.
+        batch: Pairs of a batch, over all ranks.
+        negatives: Sampled negatives a pair.
+        hard_negatives: Hash of the file of mined negatives, or "".
+        hard_share: Part of the negatives that is drawn from the mined ones.
+        mask_known: Take known positives out of the negatives.
+        temperature: τ.
+        learning_rate: Highest learning rate.
+        warmup: Part of the steps in which the learning rate rises.
+        passes: How often the run goes through all pairs.
+        steps: Batches, in place of `passes`; None to go by `passes`.
+        chunk: Texts that are embedded at one time.
+        gradient_cache: Embed every text twice and keep one chunk's activations, instead of all of them.
+        bfloat16: Multiply in bfloat16.
+        pairs: Use so many training states, drawn at random; None for all.
+        seed: Decides order, negatives, dropout.
+    """
+
+    preset: str
+    split: str = "module"
+    naive: bool = False
+    max_tokens: int = 128
+    layers: int | None = None
+    dropout: float | None = None
+    batch: int = 256
+    negatives: int = 3
+    hard_negatives: str = ""
+    hard_share: float = 0.5
+    mask_known: bool = True
+    temperature: float = 0.05
+    learning_rate: float = 2e-4
+    warmup: float = 0.03
+    passes: float = 2.0
+    steps: int | None = None
+    chunk: int = 64
+    gradient_cache: bool = True
+    bfloat16: bool = True
+    pairs: int | None = None
+    seed: int = 0
