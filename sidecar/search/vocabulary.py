@@ -1,8 +1,8 @@
 """From everyday words to Mathlib's: the local rewriter, which needs no model and no network.
 
-In: a query. Out: the query with each phrase that the table `vocabulary.txt` knows replaced by the term for it ("doesn't
-change under negating the input" → "even function"), or nothing when it knows none. The same query always gives the
-same text.
+In: a query. Out: the query with each phrase that the tables `vocabulary.txt` (everyday words) and `translations.txt`
+(other languages) know replaced by the term for it ("doesn't change under negating the input" → "even function"), or
+nothing when they know none. The same query always gives the same text.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from sidecar.search.rewriter import Rewrite
 from sidecar.text.query import query_text
 from sidecar.text.stems import STOP_WORDS, stem
 
-TABLE: Final = Path(__file__).with_name("vocabulary.txt")
+EVERYDAY: Final = Path(__file__).with_name("vocabulary.txt")
+TRANSLATIONS: Final = Path(__file__).with_name("translations.txt")
 
 _FURTHER: Final = "always also been both he her his i just me my our she they was were will you your"
 _IGNORED: Final = STOP_WORDS | frozenset(_FURTHER.split())
 _CANNOT: Final = re.compile(r"(?i)\bcan(?:not|['’]t)\b")
 _NOT: Final = re.compile(r"(?i)n['’]t\b")
 _END: Final = "$"
+_MARKED: Final = re.compile(r"@|\?|\$")
 
 Stems = tuple[str, ...]
 
@@ -45,12 +47,16 @@ class Vocabulary:
     Args:
         lines: Lines of the table (see `vocabulary.txt`).
 
+    Attributes:
+        phrases: Term → the phrases that the table writes for it without groups and marks.
+
     Raises:
         ValueError: For a line that is none of the table's, a group that is not there, or a phrase without words; names
             the line's number.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
+        self.phrases: dict[str, list[str]] = {}
         self._by_first: dict[str, list[_Entry]] = {}
         groups: dict[str, list[Stems]] = {}
         for number, line in enumerate(lines, start=1):
@@ -68,6 +74,8 @@ class Vocabulary:
                 if head.startswith("@"):
                     groups.setdefault(head.strip(), []).extend(alternatives)
                     continue
+                if not _MARKED.search(phrase):
+                    self.phrases.setdefault(head.strip(), []).append(phrase.strip())
                 for stems in alternatives:
                     at_end = stems[-1:] == (_END,)
                     plain = stems[:-1] if at_end else stems
@@ -114,9 +122,9 @@ class Vocabulary:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """The table that comes with the package."""
-    with TABLE.open(encoding="utf-8") as lines:
-        return Vocabulary(lines)
+    """The tables that come with the package."""
+    with EVERYDAY.open(encoding="utf-8") as everyday, TRANSLATIONS.open(encoding="utf-8") as translations:
+        return Vocabulary([*everyday, *translations])
 
 
 class VocabularyRewriter:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.search.vocabulary import TABLE, Vocabulary, VocabularyRewriter, vocabulary
+from sidecar.search.vocabulary import Vocabulary, VocabularyRewriter, vocabulary
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,6 @@ def test_what_is_said_in_mathlibs_words_stays(query: str) -> None:
 def test_any_text_gives_words_or_nothing(text: str) -> None:
     rewritten = vocabulary().rewrite(text)
     assert rewritten is None or rewritten.strip()
-
-
-def test_every_entry_of_the_table_is_read() -> None:
-    with TABLE.open(encoding="utf-8") as lines:
-        Vocabulary(lines)
 
 
 def test_longest_phrase_first_and_groups() -> None:
