@@ -111,8 +111,8 @@ def test_what_was_sampled_before_an_error_is_kept(tmp_path: Path) -> None:
 def test_folders_without_samples_and_broken_files_are_said(tmp_path: Path) -> None:
     with pytest.raises(SidecarError, match="no generated queries"):
         list(read_samples(tmp_path))
-    (tmp_path / "part-000001.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(SidecarError, match=r"part-000001\.parquet"):
+    (tmp_path / "part-000001-000.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(SidecarError, match=r"part-000001-000\.parquet"):
         list(read_samples(tmp_path))
 
 

@@ -18,7 +18,7 @@ from training.search.reward import Arm
 from training.search.samples import SampleWriter, read_samples
 from training.search.scoring import Scorer
 from training.search.standin import KINDS, SITES, Choices, Policy, Source, described, write_query
-from training.search.standin_run import StandinSettings, train, write_all
+from training.search.standin_run import StandinSettings, train
 from training.search.word_judge import WordJudge
 from training.search.words import word_rarity
 
@@ -151,19 +151,6 @@ def test_an_interrupted_run_ends_as_one_that_was_not(retriever: Retriever, names
     resumed = trained(retriever, names, tmp_path / "cut")
     assert all(np.array_equal(whole.scores[site], resumed.scores[site]) for site in SITES)
     assert rewards(tmp_path / "cut") == rewards(tmp_path / "whole")
-
-
-def test_writing_about_all_goes_on_where_it_stopped(
-    retriever: Retriever, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("training.search.standin_run.WRITING_BATCH", 16)
-    policy = Policy.untrained()
-    for folder, stops in ((tmp_path / "whole", (40,)), (tmp_path / "cut", (32, 40))):
-        for stop in stops:
-            with SampleWriter(folder) as writer:
-                write_all(policy, scorer(retriever, writer), names[:stop], folder, seed=1, per=2)
-    assert list(read_samples(tmp_path / "whole")) == list(read_samples(tmp_path / "cut"))
-    assert [sample.declaration for sample in read_samples(tmp_path / "cut")] == [n for n in names[:40] for _ in "ab"]
 
 
 def test_a_file_that_is_no_generator_is_said(tmp_path: Path) -> None:

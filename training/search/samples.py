@@ -1,6 +1,7 @@
 """Every query that a generator wrote, with what became of it: Parquet.
 
-In: rows. Out: files `part-000001.parquet`, … in a folder, each written whole, and read back in order.
+In: rows. Out: files `part-000001-000.parquet`, … (number, rank of the process) in a folder, each written whole, and
+read back in order.
 """
 
 from __future__ import annotations
@@ -65,13 +66,15 @@ class SampleWriter:
 
     Args:
         folder: Where; files that lie there stay, and new ones are numbered after them.
+        rank: Number of this process among those that write to the folder.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rank: int = 0) -> None:
         self._folder = folder
+        self._rank = rank
         self._waiting: list[dict[str, Any]] = []
         folder.mkdir(parents=True, exist_ok=True)
-        self._number = max((int(file.stem.removeprefix("part-")) for file in sample_files(folder)), default=0)
+        self._number = max((int(file.stem.split("-")[1]) for file in sample_files(folder)), default=0)
 
     def add(self, samples: Iterable[Sample]) -> None:
         """Take samples; they are on disk after the next `flush`."""
@@ -87,7 +90,7 @@ class SampleWriter:
         from pyarrow import parquet
 
         self._number += 1
-        path = self._folder / f"part-{self._number:06d}.parquet"
+        path = self._folder / f"part-{self._number:06d}-{self._rank:03d}.parquet"
         beside = path.with_suffix(".writing")
         parquet.write_table(pyarrow.Table.from_pylist(self._waiting, _schema()), beside, compression="zstd")
         beside.replace(path)

@@ -1,6 +1,6 @@
-"""Trains the stand-in generator against the current retriever, and lets it write.
+"""Trains the stand-in generator against the current retriever.
 
-In: declarations, a scorer. Out: `generator.json`, `metrics.jsonl`, and every sampled query in `samples/`.
+In: declarations, a scorer. Out: `generator.json`, `metrics.jsonl`, and every sampled query where the scorer writes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +25,6 @@ logger = logging.getLogger(__name__)
 
 GENERATOR: Final = "generator.json"
 METRICS: Final = "metrics.jsonl"
-
-WRITING_BATCH: Final = 1_024
-"""Declarations that are written about at one time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,44 +115,6 @@ def _step(
         "tokens": float(np.mean([sample.tokens for sample in samples])),
         **{f"entropy/{site}": round(value, 4) for site, value in policy.entropies().items()},
     }
-
-
-def write_all(policy: Policy, scorer: Scorer, names: Sequence[str], output: Path, *, seed: int, per: int) -> None:
-    """Write queries about declarations, score and record them; goes on behind what `output` holds.
-
-    Args:
-        policy: The trained generator.
-        scorer: Its writer must write to `output`.
-        names: Declarations.
-        output: Folder of the samples.
-        seed: Decides what is drawn.
-        per: Queries a declaration.
-    """
-    rarity = word_rarity(scorer.retriever.index)
-    marker = output / "written.json"
-    done: int = json.loads(marker.read_text())["declarations"] if marker.is_file() else 0
-    with Progress("declarations written about", len(names), done) as progress:
-        for start in range(done, len(names), WRITING_BATCH):
-            part = names[start : start + WRITING_BATCH]
-            queries, about = [], []
-            for name, text in _written(policy, scorer, part, rarity, seed, per):
-                queries.append(text)
-                about.append(name)
-            scorer.score(queries, about, scorer.retriever.tokens(queries), step=-1)
-            scorer.writer.flush()
-            marker.write_text(json.dumps({"declarations": start + len(part)}) + "\n")
-            progress.advance(len(part))
-
-
-def _written(
-    policy: Policy, scorer: Scorer, names: Sequence[str], rarity: Callable[[str], float], seed: int, per: int
-) -> Iterator[tuple[str, str]]:
-    for name, declaration in zip(names, scorer.retriever.declarations(names), strict=True):
-        source = Source.of(declaration)
-        chance = random.Random(f"{seed} {name}")
-        generator = np.random.default_rng(chance.getrandbits(64))
-        for _ in range(per):
-            yield name, write_query(source, policy.draw(source.kind, generator), rarity, chance)
 
 
 def _forget_after(file: Path, step: int) -> None:
