@@ -1,0 +1,145 @@
+"""The retriever's loss by hand and against sentence-transformers' own, its pairs, and a run that learns."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
+from torch import Tensor, nn
+
+from sidecar.encoder.load import load_encoder
+from sidecar.text.query import query_text
+from training.data.queries import SearchExample
+from training.search.pairs import Forbidden, Pair, allowed, docstring_pairs, example_pairs, generated_pairs
+from training.search.retrieval import RetrievalSettings, train
+from training.search.retrieval_loss import MarginContrastiveLoss
+from training.search.retriever import Retriever
+from training.search.samples import Sample, SampleWriter
+
+
+def loss(margin: float | None, **options: object) -> MarginContrastiveLoss:
+    return MarginContrastiveLoss(nn.Identity(), margin=margin, cached=False, **options)  # type: ignore[arg-type]
+
+
+def at(degrees: float) -> list[float]:
+    return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
+
+
+def test_by_hand() -> None:
+    # Cosines of query 0: its answer 0.5, a candidate at 0.55 (within 0.1), one at 0.7 (above: dropped), one at −0.2.
+    angles = [math.degrees(math.acos(cosine)) for cosine in (0.5, 0.55, 0.7, -0.2)]
+    documents = torch.tensor([at(angle) for angle in angles])
+    queries = torch.tensor([at(0.0)] + [at(angle) for angle in angles[1:]])
+    numbers = {"number": torch.arange(4)}
+    found = loss(0.1, temperature=0.5).calculate_loss([[queries], [documents]], numbers)
+    cosines = queries @ documents.T
+    expected = 0.0
+    for row in range(4):
+        kept = [c for c in range(4) if c == row or cosines[row, c] <= cosines[row, row] + 0.1]
+        powers = [math.exp(float(cosines[row, c]) / 0.5) for c in kept]
+        expected -= math.log(math.exp(float(cosines[row, row]) / 0.5) / sum(powers)) / 4
+    assert 2 not in [c for c in range(4) if cosines[0, c] <= 0.6]
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05, 0.3])
+def test_it_is_gist_with_the_sign_of_the_margin_turned(margin: float) -> None:
+    torch.manual_seed(0)
+    queries, documents = torch.randn(24, 6), torch.randn(24, 6)
+    gist = CachedGISTEmbedLoss.__new__(CachedGISTEmbedLoss)
+    nn.Module.__init__(gist)
+    gist.temperature = 0.05
+    gist.similarity_fct = nn.CosineSimilarity(dim=-1)
+    gist.cross_entropy_loss = nn.CrossEntropyLoss()
+    gist.mini_batch_size, gist.show_progress_bar, gist.gather_across_devices = 10, False, False
+    gist.margin_strategy, gist.margin = "absolute", -margin
+    gist.contrast_anchors = gist.contrast_positives = False
+    reps: list[list[Tensor]] = [[queries], [documents]]
+    expected = gist.calculate_loss(reps, reps)
+    found = loss(margin).calculate_loss(reps, {"number": torch.arange(24)})
+    assert float(found) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_the_same_declaration_twice_is_no_negative() -> None:
+    torch.manual_seed(0)
+    queries, documents = torch.randn(3, 4), torch.randn(3, 4)
+    documents[2] = documents[0]
+    apart = loss(None).calculate_loss([[queries], [documents]], {"number": torch.tensor([0, 1, 2])})
+    same = loss(None).calculate_loss([[queries], [documents]], {"number": torch.tensor([0, 1, 0])})
+    assert float(same) < float(apart)
+
+
+def test_dimensions_and_pieces() -> None:
+    torch.manual_seed(0)
+    queries, documents = torch.randn(6, 8), torch.randn(6, 8)
+    numbers = {"number": torch.arange(6)}
+    whole, half = (float(loss(0.1).calculate_loss([[queries[:, :k]], [documents[:, :k]]], numbers)) for k in (8, 4))
+    both = loss(0.1, dimensions=(4,)).calculate_loss([[queries[:4], queries[4:]], [documents]], numbers)
+    assert float(both) == pytest.approx((whole + half) / 2, rel=1e-5)
+
+
+def example(query: str, *gold: str) -> SearchExample:
+    return SearchExample(query, gold, "test", "short")
+
+
+def test_pairs_without_what_is_evaluated(retriever: Retriever) -> None:
+    declarations = retriever.declarations(["List.append_assoc", "Nat.gcd_one_left", "absurd"])
+    pairs = list(docstring_pairs(declarations))
+    assert pairs
+    assert all(pair.bare for pair in pairs)
+    pairs += example_pairs([example("Appending lists", "List.append_assoc", "No.such")], retriever.index)
+    assert pairs[-1] == Pair(query_text("Appending lists"), "List.append_assoc")
+    kept, dropped = allowed(pairs, Forbidden([example("appending LISTS", "Nat.gcd_one_left")]))
+    assert pairs[-1] not in kept
+    assert "Nat.gcd_one_left" not in {pair.name for pair in kept}
+    assert len(kept) + dropped == len(pairs)
+
+
+def test_generated_queries_by_arm(retriever: Retriever, tmp_path: Path) -> None:
+    def sample(query: str, rank: int | None, consistent: bool, step: int = -1) -> Sample:
+        return Sample(step, "absurd", query, 2, rank, consistent, "", "", 0.5)
+
+    with SampleWriter(tmp_path) as writer:
+        writer.add(
+            [
+                sample("hard fits", 40, True),
+                sample("Hard fits", 40, True),
+                sample("easy fits", 1, True),
+                sample("lost fits", None, True),
+                sample("hard wrong", 40, False),
+                sample("", None, True),
+                sample("from training", 40, True, step=3),
+            ]
+        )
+
+    def kept(judged: bool, hard: bool) -> list[str]:
+        return [pair.query for pair in generated_pairs([tmp_path], retriever.index, judged=judged, hard=hard)]
+
+    assert kept(True, True) == ["hard fits", "lost fits"]
+    assert kept(True, False) == ["hard fits", "easy fits", "lost fits"]
+    assert kept(False, True) == ["hard fits", "lost fits", "hard wrong"]
+
+
+def test_a_run_learns_and_gives_an_encoder(retriever: Retriever, tmp_path: Path) -> None:
+    names = [f"{name}" for name in ("List.append_assoc", "Nat.gcd_one_left", "absurd", "Nat.mul_le_mul")]
+    pairs = [Pair(f"zebra {word}", name) for word, name in zip(("one", "two", "three", "four"), names, strict=True)]
+    settings = RetrievalSettings("static", batch=4, steps=20)
+    folder = train(settings, pairs, retriever.index, tmp_path)
+    encoder = load_encoder(str(folder))
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    losses = [row["loss"] for row in rows if "loss" in row]
+    assert losses[-1] < losses[0] / 4
+    assert encoder.encode(["zebra one"], "question").any()
+
+
+def test_lora_is_merged_into_a_plain_encoder(retriever: Retriever, tmp_path: Path) -> None:
+    pairs = [Pair("lists", "List.append_assoc"), Pair("divisor", "Nat.gcd_one_left")]
+    settings = RetrievalSettings("small", batch=2, steps=1, lora_rank=2, max_tokens=16)
+    folder = train(settings, pairs, retriever.index, tmp_path)
+    plain, adapted = (load_encoder(name, threads=1).encode(["lists"], "question") for name in ("small", str(folder)))
+    assert plain.shape == adapted.shape
+    assert float((plain * adapted).sum()) > 0.9

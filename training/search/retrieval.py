@@ -1,0 +1,232 @@
+"""Trains the search retriever.
+
+In: pairs of queries and declarations, a base encoder. Out: in the output folder `model/` (an encoder that the sidecar
+loads), `metrics.jsonl`, and checkpoints to resume from.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from torch import Tensor
+from transformers import PrinterCallback
+
+from sidecar.errors import SidecarError
+from sidecar.index.index import Index
+from sidecar.text.declaration import declaration_text
+from training.data.token_rows import TokenRows
+from training.premises.models import Backbone, TrainedModel, load_base
+from training.premises.presets import base_folder, find_preset
+from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, newest_checkpoint
+from training.search.pairs import Pair
+from training.search.retrieval_loss import MarginContrastiveLoss
+
+logger = logging.getLogger(__name__)
+
+MODEL: Final = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSettings:
+    """How a retriever is trained; None takes the preset's own.
+
+    Attributes:
+        preset: `static`, `small`, …, an encoder's folder, or `hub:owner/model`.
+        max_tokens, batch, learning_rate: As in `training.premises.presets`.
+        passes: How often a run goes through all pairs.
+        steps: Batches, in place of `passes`.
+        margin: See `MarginContrastiveLoss`.
+        temperature: τ.
+        dimensions: Lengths of vectors that shall also be good (Matryoshka).
+        lora_rank: Rank of LoRA for a transformer; 0 trains all weights.
+        seed: Decides order and dropout.
+    """
+
+    preset: str
+    max_tokens: int | None = None
+    batch: int | None = None
+    learning_rate: float | None = None
+    passes: float = 1.0
+    steps: int | None = None
+    margin: float | None = 0.1
+    temperature: float = 0.05
+    dimensions: tuple[int, ...] = ()
+    lora_rank: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """Makes pairs into tensors; what `torch.utils.data` calls a collate function."""
+
+    queries: TokenRows
+    documents: TokenRows
+    document_of: np.ndarray[Any, np.dtype[np.int64]]
+    number_of: np.ndarray[Any, np.dtype[np.int64]]
+    valid_label_columns: tuple[str, ...] = ()
+
+    def __call__(self, items: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+        chosen = np.array([item["pair"] for item in items])
+        batch: dict[str, Any] = {"number": torch.from_numpy(self.number_of[chosen])}
+        for name, tokens, wanted in (
+            ("query", self.queries, chosen),
+            ("document", self.documents, self.document_of[chosen]),
+        ):
+            matrix, mask = tokens.padded(wanted)
+            batch[f"{name}_input_ids"] = torch.from_numpy(matrix)
+            batch[f"{name}_attention_mask"] = torch.from_numpy(mask)
+        return batch
+
+
+class RetrievalTrainer(PremiseTrainer):
+    """Goes through the pairs in the given order."""
+
+    def collect_features(self, inputs: dict[str, Any]) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
+        """What `_Batches` made, as columns and labels."""
+        features = [
+            {name: inputs[f"{column}_{name}"] for name in ("input_ids", "attention_mask")}
+            for column in ("query", "document")
+        ]
+        return features, {"number": inputs["number"]}
+
+
+def train(
+    settings: RetrievalSettings, pairs: Sequence[Pair], index: Index, output: Path, base: Path | None = None
+) -> Path:
+    """Train a retriever; goes on from the newest checkpoint in `output`.
+
+    Args:
+        settings: How.
+        pairs: What to learn from.
+        index: Holds the declarations of the pairs.
+        output: Folder of the run.
+        base: Folder to begin with, in place of the preset's own.
+
+    Returns:
+        Folder of the trained encoder.
+    """
+    from accelerate import PartialState
+
+    if not pairs:
+        raise SidecarError("bad_request", "there are no pairs to train on", field="pairs")
+    preset = find_preset(settings.preset)
+    trained = load_base(
+        base or base_folder(preset), static=preset.static, max_tokens=settings.max_tokens or preset.max_tokens
+    )
+    adapted = _with_lora(trained, settings)
+    ranks = PartialState().num_processes
+    batch = settings.batch or preset.batch
+    if batch % ranks:
+        raise SidecarError("bad_request", f"a batch of {batch} does not divide among {ranks} ranks", field="batch")
+    order = _order(len(pairs), batch, settings)
+    if ranks > 1:
+        order = order[: len(order) // batch * batch]
+    steps = -(-len(order) // batch)
+    on_cpu = not torch.cuda.is_available()
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(output / CHECKPOINTS),
+        per_device_train_batch_size=batch // ranks,
+        num_train_epochs=1,
+        learning_rate=settings.learning_rate or preset.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=math.ceil(0.03 * steps),
+        max_grad_norm=1.0,
+        weight_decay=0.0,
+        bf16=not preset.static and not on_cpu,
+        use_cpu=on_cpu,
+        seed=settings.seed,
+        logging_steps=10,
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=max(20, steps // 10),
+        save_total_limit=1,
+        dataloader_pin_memory=not on_cpu,
+        disable_tqdm=True,
+        report_to=[],
+        ddp_find_unused_parameters=False,
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    trainer = RetrievalTrainer(
+        model=trained.model,
+        args=arguments,
+        train_dataset=Dataset.from_dict({"pair": order}),
+        loss=MarginContrastiveLoss(
+            trained.model,
+            margin=settings.margin,
+            temperature=settings.temperature,
+            mini_batch_size=preset.chunk,
+            cached=not preset.static,
+            dimensions=settings.dimensions,
+            gather_across_devices=ranks > 1,
+        ),
+        data_collator=_batches(trained, pairs, index),
+        callbacks=[Recorder(output / METRICS, batch, steps, None, steps)],
+    )
+    # With LoRA a checkpoint is no encoder of its own; what is trained is merged at the end.
+    trainer.write_model = (lambda _: None) if adapted else trained.write
+    trainer.remove_callback(PrinterCallback)
+    newest = newest_checkpoint(output)
+    trainer.train(resume_from_checkpoint=None if newest is None else str(newest))
+    if PartialState().is_main_process:
+        (_merged(trained) if adapted else trained).write(output / MODEL)
+    return output / MODEL
+
+
+def _batches(trained: TrainedModel, pairs: Sequence[Pair], index: Index) -> _Batches:
+    """Token numbers of all queries, and of each declaration with and without its docstring as the pairs want it."""
+    tokenizer, description = trained.tokenizer, trained.description
+    queries = TokenRows.from_rows(tokenizer.rows([pair.query for pair in pairs], description.prompt("question")))
+    rows = index.rows([pair.name for pair in pairs])
+    if (rows < 0).any():
+        missing = pairs[int((rows < 0).argmax())].name
+        raise SidecarError("not_found", f"{missing} is not in {index.folder}", field="pairs")
+    shown: dict[tuple[int, bool], int] = {}
+    document_of = np.array(
+        [shown.setdefault((row, pair.bare), len(shown)) for row, pair in zip(rows.tolist(), pairs, strict=True)]
+    )
+    declarations = index.declarations([row for row, _ in shown])
+    texts = [
+        declaration_text(replace(declaration, docstring="") if bare else declaration)
+        for declaration, (_, bare) in zip(declarations, shown, strict=True)
+    ]
+    documents = TokenRows.from_rows(tokenizer.rows(texts, description.prompt("declaration")))
+    return _Batches(queries, documents, document_of, rows.astype(np.int64))
+
+
+def _order(pairs: int, batch: int, settings: RetrievalSettings) -> np.ndarray[Any, np.dtype[np.int64]]:
+    wanted = settings.steps * batch if settings.steps else math.ceil(settings.passes * pairs)
+    chance = np.random.default_rng(settings.seed)
+    return np.concatenate([chance.permutation(pairs) for _ in range(-(-wanted // pairs))])[:wanted]
+
+
+def _with_lora(trained: TrainedModel, settings: RetrievalSettings) -> bool:
+    module = trained.model[0]
+    if not settings.lora_rank or not isinstance(module, Backbone):
+        return False
+    from peft import LoraConfig, get_peft_model
+
+    adapter = LoraConfig(r=settings.lora_rank, lora_alpha=2 * settings.lora_rank, target_modules="all-linear")
+    module.model = get_peft_model(cast(Any, module.model), adapter)
+    return True
+
+
+def _merged(trained: TrainedModel) -> TrainedModel:
+    module = cast(Backbone, trained.model[0])
+    plain = Backbone(copy.deepcopy(cast(Any, module.model)).merge_and_unload(), module.pooling)
+    return TrainedModel(
+        SentenceTransformer(modules=[plain], device="cpu"),
+        trained.description,
+        trained.tokenizer,
+        trained.tokenizer_json,
+    )
