@@ -78,7 +78,7 @@ def selectFacts (config : HammerConfig) (given : Array Fact) (deadline : Nat) : 
     theoremName? := theoremName?
     exclude := given.filterMap fun (fact : Fact) => fact.name?
   }
-  -- Messages of the background are lost, so it keeps quiet about a failure, which is told here.
+  -- Messages of the background are lost, so it keeps quiet, and what there is to say is said here.
   let quiet (options : Options) : Options := options.set `hammer.notices false
   let select : TacticM Selection := withOptions quiet do
     let selection : Selection ← selectPremises (← getMainGoal) request
@@ -97,7 +97,9 @@ def selectFacts (config : HammerConfig) (given : Array Fact) (deadline : Nat) : 
       | some error =>
         reportOnce error
         pure "Lean's own library suggestions"
-      | none => pure "the sidecar"
+      | none =>
+        reportMismatch
+        pure "the sidecar"
     let facts : Array Fact ← selection.names.mapM fun (name : Name) => (premiseFact name : MetaM Fact)
     return { facts := facts, note := s!"{facts.size} premises from {source} ({selection.milliseconds} ms)" }
 

@@ -218,14 +218,15 @@ def rankedByPlace (names : Array Name) (source : PremiseSource) : Array Selected
 
 /-- Says once in a file that project and index do not fit. -/
 def reportMismatch : CoreM Unit := do
+  unless hammer.notices.get (← getOptions) do
+    return
   let mismatch? : Option String ← mismatchRef.get
   match mismatch? with
   | none => pure ()
   | some mismatch =>
     mismatchRef.set none
-    if hammer.notices.get (← getOptions) then
-      logInfo m!"{mismatch}; premises that have changed their names are missed.\n\
-        (`#hammer_doctor` says more, `set_option hammer.notices false` hides this.)"
+    logInfo m!"{mismatch}; premises that have changed their names are missed.\n\
+      (`#hammer_doctor` says more, `set_option hammer.notices false` hides this.)"
 
 /--
 Selects premises for a goal. Fails only when the sidecar does not answer and `hammer.fallback` is false, or when the

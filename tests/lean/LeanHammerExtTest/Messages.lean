@@ -127,6 +127,25 @@ example (n : Nat) : peculiar n = n := by
   run_tac discard <| selectPremises (← getMainGoal) { count := 2 }
   exact peculiar_eq n
 
+/-! ## A project that does not fit is told once -/
+
+-- Where nobody may be told, it is kept for later.
+set_option hammer.notices false in
+#guard_msgs in
+run_meta do
+  mismatchRef.set (some "the index was made from another Mathlib")
+  reportMismatch
+
+/--
+info: the index was made from another Mathlib; premises that have changed their names are missed.
+(`#hammer_doctor` says more, `set_option hammer.notices false` hides this.)
+-/
+#guard_msgs in
+run_meta reportMismatch
+
+#guard_msgs in
+run_meta reportMismatch
+
 /-! ## The bridge -/
 
 -- A program that is no bridge ends at once, which is told and holds nothing up.
