@@ -71,10 +71,12 @@ def selectFacts (config : HammerConfig) (given : Array Fact) (deadline : Nat) : 
   if config.premises == 0 then
     return { facts := #[], note := "no premises were wanted" }
   let start : Nat ← IO.monoMsNow
+  -- When the sidecar is late, the last quarter is for Lean's own library suggestions.
+  let patience : Nat := (deadline - start) / 4 * 3
   let theoremName? : Option Name ← Term.getDeclName?
   let request : SelectionRequest := {
     count := config.premises
-    milliseconds? := some (deadline - start)
+    milliseconds? := some patience
     theoremName? := theoremName?
     exclude := given.filterMap fun (fact : Fact) => fact.name?
   }
