@@ -28,12 +28,6 @@ structure Trial where
   /-- What was thrown. -/
   failure? : Option Exception
 
-/-- Whether running out of heartbeats or of stack ended a trial. -/
-def Trial.isExhausted (trial : Trial) : Bool :=
-  match trial.failure? with
-  | some failure => failure.isRuntime
-  | none => false
-
 /-- Runs the tactics of a script on the main goal. -/
 def runScript (script : Script) : TacticM Unit := do
   for tac in script do
