@@ -25,16 +25,24 @@ def _everything() -> None:
 @application.command()
 def premises(
     preset: Annotated[str, typer.Option(help="static, small, medium, large, an encoder's folder, or hub:owner/model")],
-    data: Annotated[Path, typer.Option(help="folder of (theorem, premises) pairs")],
+    data: Annotated[Path, typer.Option(help="folder of pairs, of LeanDojo's benchmark, or of an extraction")],
     output: Annotated[Path, typer.Option(help="folder of the run")],
     corpus: Annotated[Path | None, typer.Option(help="the corpus; by default `declarations` beside DATA")] = None,
     cache: Annotated[Path | None, typer.Option(help="folder for texts and tokens that later runs use again")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on from the newest checkpoint in OUTPUT")] = False,
+    split: Annotated[str, typer.Option(help="module, random, or LeanDojo's novel_premises")] = "module",
+    naive: Annotated[
+        bool, typer.Option("--naive", help="ablation: named premises of tactic proofs, source text")
+    ] = False,
     max_tokens: Annotated[int | None, typer.Option(help="longer texts are cut")] = None,
     layers: Annotated[int | None, typer.Option(help="keep so many layers, from the bottom")] = None,
     dropout: Annotated[float | None, typer.Option(help="by default the model's own")] = None,
     batch: Annotated[int | None, typer.Option(help="pairs of a batch, over all ranks")] = None,
     negatives: Annotated[int, typer.Option(help="sampled negatives a pair; 0 for the ablation")] = 3,
+    hard_negatives: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="file that `mine` wrote")
+    ] = None,
+    hard_share: Annotated[float, typer.Option(help="part of the negatives that is drawn from HARD_NEGATIVES")] = 0.5,
     mask: Annotated[bool, typer.Option(help="mask known positives; --no-mask for the ablation")] = True,
     learning_rate: Annotated[float | None, typer.Option(help="highest learning rate")] = None,
     passes: Annotated[float | None, typer.Option(help="how often the run goes through all pairs")] = None,
@@ -52,17 +60,22 @@ def premises(
 ) -> None:
     """Train a premise selector."""
     from training.premises.presets import find_preset
-    from training.premises.run import Watching, run
+    from training.premises.record import file_hash
+    from training.premises.run import Places, Watching, run
     from training.premises.settings import RunSettings
 
     chosen = find_preset(preset)
     settings = RunSettings(
         preset=preset,
+        split=split,
+        naive=naive,
         max_tokens=max_tokens or chosen.max_tokens,
         layers=layers,
         dropout=dropout,
         batch=batch or chosen.batch,
         negatives=negatives,
+        hard_negatives="" if hard_negatives is None else file_hash(hard_negatives),
+        hard_share=hard_share,
         mask_known=mask,
         learning_rate=learning_rate or chosen.learning_rate,
         passes=passes or chosen.passes,
@@ -75,13 +88,35 @@ def premises(
     )
     run(
         settings,
-        corpus or data.parent / "declarations",
-        data,
-        output,
-        cache or output.parent / "cache",
+        Places(corpus or data.parent / "declarations", data, output, cache or output.parent / "cache", hard_negatives),
         watching=Watching(probe_goals, probe_premises, probe_every, log_every, save_every),
         resume=resume,
     )
+
+
+@application.command()
+def mine(
+    model: Annotated[str, typer.Option(help="the encoder that ranks: a run's `model` folder, static, small")],
+    data: Annotated[Path, typer.Option(help="as for `premises`")],
+    output: Annotated[Path, typer.Option(help="file to write, .npz")],
+    corpus: Annotated[Path | None, typer.Option(help="as for `premises`")] = None,
+    cache: Annotated[Path | None, typer.Option(help="as for `premises`")] = None,
+    split: Annotated[str, typer.Option(help="as for `premises`")] = "module",
+    depth: Annotated[int, typer.Option(min=1, help="premises kept for a state")] = 32,
+    ray: Annotated[str | None, typer.Option(help="address of a Ray cluster, or local")] = None,
+) -> None:
+    """Find premises that a model ranks too high, for `premises --hard-negatives`."""
+    from training.premises import mining
+    from training.premises.run import Places, TrainingData
+    from training.premises.settings import RunSettings
+    from training.spread import spread_over
+
+    spread = spread_over(ray)
+    places = Places(corpus or data.parent / "declarations", data, output, cache or output.parent / "cache")
+    loaded = TrainingData.load(RunSettings(preset=model, split=split), places)
+    name = str(Path(model).resolve()) if Path(model).is_dir() else model
+    written = mining.mine(name, loaded.pairs, loaded.library, output, spread, depth=depth)
+    typer.echo(f"{written} hard negatives of {len(loaded.pairs.examples)} states in {output}")
 
 
 def main() -> None:

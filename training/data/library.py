@@ -22,6 +22,7 @@ from sidecar.corpus.policy import propositional_constants, role
 from sidecar.corpus.records import Declaration
 from sidecar.corpus.source import Corpus
 from sidecar.progress import Progress
+from sidecar.text.clean import one_line
 from sidecar.text.declaration import declaration_text
 from sidecar.text.fingerprint import text_fingerprint
 
@@ -81,8 +82,13 @@ class PremiseLibrary:
             raise ValueError("the rows of a module must stand together, in the graph's order")
 
     @classmethod
-    def build(cls, corpus: Corpus) -> PremiseLibrary:
-        """Read a corpus (twice) and spell every premise."""
+    def build(cls, corpus: Corpus, *, source_text: bool = False) -> PremiseLibrary:
+        """Read a corpus (twice) and spell every premise.
+
+        Args:
+            corpus: The corpus.
+            source_text: Take statements as a person reads them instead of canonical texts; only for an ablation.
+        """
         graph = ImportGraph(corpus.modules())
         propositional = propositional_constants(corpus.declarations())
         found: list[tuple[int, Declaration]] = []
@@ -94,7 +100,8 @@ class PremiseLibrary:
                     progress.advance()
         found.sort(key=lambda entry: (entry[0], entry[1].line or _LAST_LINE))
         declarations = [declaration for _, declaration in found]
-        texts = [declaration_text(declaration) for declaration in declarations]
+        spell = _source_text if source_text else declaration_text
+        texts = [spell(declaration) for declaration in declarations]
         return cls(
             [declaration.name for declaration in declarations],
             texts,
@@ -102,13 +109,13 @@ class PremiseLibrary:
             np.array([number for number, _ in found], dtype=np.int32),
             np.array([declaration.line or 0 for declaration in declarations], dtype=np.int32),
             graph,
-            library_fingerprint(corpus),
+            library_fingerprint(corpus, source_text=source_text),
         )
 
     @classmethod
-    def open(cls, corpus: Corpus, cache: Path) -> PremiseLibrary:
-        """Build the library, or load it from a folder where an earlier run left it."""
-        fingerprint = library_fingerprint(corpus)
+    def open(cls, corpus: Corpus, cache: Path, *, source_text: bool = False) -> PremiseLibrary:
+        """Build the library, or load it from a folder where an earlier run left it; see `build`."""
+        fingerprint = library_fingerprint(corpus, source_text=source_text)
         file = cache / f"library-{fingerprint[:16]}.npz"
         graph_file = file.with_suffix(".graph")
         if file.is_file() and graph_file.is_file():
@@ -119,7 +126,7 @@ class PremiseLibrary:
                 return cls(names, texts, group, module, line, ImportGraph.load(graph_file), fingerprint)
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
                 logger.warning("%s is damaged (%s); it is made again", file, error)
-        library = cls.build(corpus)
+        library = cls.build(corpus, source_text=source_text)
         cache.mkdir(parents=True, exist_ok=True)
         library.graph.save(graph_file)
         temporary = file.with_suffix(".tmp.npz")
@@ -164,9 +171,14 @@ class PremiseLibrary:
         return seen
 
 
-def library_fingerprint(corpus: Corpus) -> str:
+def library_fingerprint(corpus: Corpus, *, source_text: bool = False) -> str:
     """Hash of what a library is made from: the corpus's files, the text rules, the format."""
-    return hashlib.sha256(f"{FORMAT} {corpus.fingerprint()} {text_fingerprint()}".encode()).hexdigest()
+    spelling = "source" if source_text else text_fingerprint()
+    return hashlib.sha256(f"{FORMAT} {corpus.fingerprint()} {spelling}".encode()).hexdigest()
+
+
+def _source_text(declaration: Declaration) -> str:
+    return one_line(declaration.shown)
 
 
 def _groups(declarations: Sequence[Declaration], texts: Sequence[str]) -> IntArray:

@@ -1,7 +1,8 @@
 """One training run, from data to a folder that the sidecar can load.
 
-In: settings and the folders of corpus and pairs. Out: in the output folder `run.json` (settings, data hashes, counts),
-`metrics.jsonl`, `model/` (the encoder) and checkpoints to resume from.
+In: settings, and where everything lies. Out: in the output folder `run.json` (see `record.py`), `metrics.jsonl`,
+`loss.png`, `recall.png`, `checkpoints/` to resume from, and `model/`, the encoder with its card, the record and the
+pictures beside the weights.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,26 +20,50 @@ import numpy as np
 
 from sidecar.corpus.source import open_corpus
 from sidecar.progress import Progress
+from sidecar.text.clean import one_line
 from sidecar.text.fingerprint import text_fingerprint
 from sidecar.text.goal import goal_text
-from training.data.decontamination import Decontamination
+from training.data.decontamination import Decontamination, Removed
 from training.data.examples import PremiseExample
 from training.data.library import PremiseLibrary
-from training.data.premise_pairs import read_pairs
+from training.data.sources import ExampleSource, naive
 from training.data.token_rows import TokenRows
+from training.evaluation.plots import Line, lines
+from training.premises import card
+from training.premises import record as records
 from training.premises.batches import Batches
+from training.premises.mining import read_mined
 from training.premises.models import TrainedModel, load_base
 from training.premises.negatives import NegativeSampler
 from training.premises.pairs import TrainingPairs, order
 from training.premises.presets import base_folder, find_preset
 from training.premises.probe import Probe, encode
 from training.premises.settings import RunSettings
-from training.premises.trainer import train
+from training.premises.trainer import METRICS, all_ranks, newest_checkpoint, read_metrics, train
 
 logger = logging.getLogger(__name__)
 
-RECORD = "run.json"
 MODEL = "model"
+PICTURES = ("loss.png", "recall.png")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a run's inputs lie and its outputs go.
+
+    Attributes:
+        corpus: The corpus that the examples were made from.
+        data: The examples.
+        output: The run's folder.
+        cache: Texts and tokens that later runs use again.
+        hard_negatives: File of mined negatives, or None.
+    """
+
+    corpus: Path
+    data: Path
+    output: Path
+    cache: Path
+    hard_negatives: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +82,96 @@ class Watching:
     save_every: int = 100
 
 
-def state_tokens(trained: TrainedModel, states: Sequence[str], cache: Path) -> TokenRows:
-    """Token numbers of goals, spelled within the model's budget as when serving."""
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """What a run learns from and is watched with.
+
+    Attributes:
+        source: Where the examples come from.
+        library: The premises.
+        pairs: What is trained on.
+        evaluation: Every example that is or will be evaluated on, by part.
+        removed: What decontamination took out.
+    """
+
+    source: ExampleSource
+    library: PremiseLibrary
+    pairs: TrainingPairs
+    evaluation: dict[str, list[PremiseExample]]
+    removed: Removed
+
+    @classmethod
+    def load(cls, settings: RunSettings, places: Places) -> TrainingData:
+        """Read, decontaminate, number.
+
+        Raises:
+            SidecarError: What the readers raise; `bad_request` when nothing can be trained on.
+        """
+        source = ExampleSource.open(places.data, settings.split)
+        library = PremiseLibrary.open(open_corpus(places.corpus), places.cache, source_text=settings.naive)
+        logger.info("%d premises", len(library))
+        evaluation = {part: list(source.read(part)) for part in ("valid", "test")}
+        filter_ = Decontamination(example for examples in evaluation.values() for example in examples)
+        examples = list(filter_.filter(source.read("train")))
+        logger.info("decontamination: %s", filter_.removed)
+        if settings.naive:
+            examples = [reduced for example in examples if (reduced := naive(example)) is not None]
+        if settings.pairs is not None:
+            chosen = np.sort(np.random.default_rng(settings.seed).permutation(len(examples))[: settings.pairs])
+            examples = [examples[int(number)] for number in chosen]
+        pairs = TrainingPairs.from_examples(examples, library)
+        logger.info("%d states, %d pairs, %s", len(pairs.examples), len(pairs), pairs.left)
+        return cls(source, library, pairs, evaluation, filter_.removed)
+
+
+def describe(settings: RunSettings, places: Places, data: TrainingData, base: Path, ranks: int) -> dict[str, Any]:
+    """The record of a run before it begins; see `record.py`."""
+    hashes = {
+        "data": records.input_hashes(places.data, data.source.files()),
+        "corpus": {"every file": open_corpus(places.corpus).fingerprint()},
+        "base": records.input_hashes(base, [file for file in base.iterdir() if file.is_file()]),
+    }
+    if places.hard_negatives is not None:
+        hashes["hard_negatives"] = {places.hard_negatives.name: records.file_hash(places.hard_negatives)}
+    return {
+        "format": records.FORMAT,
+        "settings": asdict(settings),
+        "source": {"format": data.source.format, "split": data.source.split},
+        "inputs": hashes,
+        "text_rules": text_fingerprint(),
+        "decontamination": {
+            "against": {
+                part: {"examples": len(examples), "digest": records.examples_digest(examples)}
+                for part, examples in data.evaluation.items()
+            },
+            "removed": asdict(data.removed),
+        },
+        "trained_on": {
+            "states": len(data.pairs.examples),
+            "pairs": len(data.pairs),
+            "digest": records.examples_digest(data.pairs.examples),
+            "left": asdict(data.pairs.left),
+        },
+        "versions": records.versions(),
+        "machine": records.machine(),
+        "ranks": ranks,
+    }
+
+
+def state_tokens(trained: TrainedModel, states: Sequence[str], cache: Path, *, source_text: bool = False) -> TokenRows:
+    """Token numbers of goals, spelled within the model's budget as when serving; or as they are, for an ablation."""
     budget = trained.tokenizer.room_behind([trained.description.prompt("goal")])
 
     def make() -> list[list[int]]:
         texts = []
         with Progress("states", len(states)) as progress:
             for state in states:
-                texts.append(goal_text(state, budget, trained.tokenizer.count).text)
+                texts.append(one_line(state) if source_text else goal_text(state, budget, trained.tokenizer.count).text)
                 progress.advance()
         return trained.tokenizer.rows(texts, trained.description.prompt("goal"))
 
-    return TokenRows.cached(cache, ["goal", *_decides_tokens(trained), *states], make)
+    kind = "source" if source_text else "goal"
+    return TokenRows.cached(cache, [kind, *_decides_tokens(trained), *states], make)
 
 
 def premise_tokens(trained: TrainedModel, library: PremiseLibrary, cache: Path) -> TokenRows:
@@ -85,82 +188,105 @@ def _decides_tokens(trained: TrainedModel) -> list[str]:
     return [text_fingerprint(), tokenizer, json.dumps(shape, sort_keys=True)]
 
 
-def run(
-    settings: RunSettings,
-    corpus_folder: Path,
-    data: Path,
-    output: Path,
-    cache: Path,
-    *,
-    watching: Watching,
-    resume: bool = False,
-) -> dict[str, Any]:
-    """Train and write everything.
+def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bool = False) -> dict[str, Any]:
+    """Train and write everything. Under `torchrun` every rank calls this; the first one writes.
+
+    Args:
+        settings: How to train.
+        places: Inputs and outputs.
+        watching: Probes, metrics, checkpoints.
+        resume: Go on from the newest checkpoint of the output folder, where there is one.
 
     Returns:
         The run's record.
+
+    Raises:
+        SidecarError: `conflict` when the output folder holds another run, or one that was not asked to be resumed; and
+            what reading data and models raises.
     """
+    ranks = all_ranks()
     preset = find_preset(settings.preset)
+    base = base_folder(preset)
     trained = load_base(
-        base_folder(preset),
+        base,
         static=preset.static,
         max_tokens=settings.max_tokens,
         layers=settings.layers,
         dropout=settings.dropout,
     )
-    corpus = open_corpus(corpus_folder)
-    library = PremiseLibrary.open(corpus, cache)
-    logger.info("%d premises", len(library))
-    valid = list(read_pairs(data, "valid"))
-    filter_ = Decontamination([*valid, *read_pairs(data, "test")])
-    examples = list(filter_.filter(read_pairs(data, "train")))
-    logger.info("decontamination: %s", filter_.removed)
-    if settings.pairs is not None:
-        chosen = np.sort(np.random.default_rng(settings.seed).permutation(len(examples))[: settings.pairs])
-        examples = [examples[int(number)] for number in chosen]
-    pairs = TrainingPairs.from_examples(examples, library)
-    logger.info("%d states, %d pairs, %s", len(pairs.examples), len(pairs), pairs.left)
-    states = state_tokens(trained, [example.state for example in pairs.examples], cache)
-    premises = premise_tokens(trained, library, cache)
+    with ranks.main_process_first():  # the others find texts and tokens in the cache
+        data = TrainingData.load(settings, places)
+        pairs, library = data.pairs, data.library
+        states = state_tokens(
+            trained, [example.state for example in pairs.examples], places.cache, source_text=settings.naive
+        )
+        premises = premise_tokens(trained, library, places.cache)
     logger.info("mean tokens: %.1f a state, %.1f a premise", states.lengths.mean(), premises.lengths.mean())
+    record = describe(settings, places, data, base, ranks.num_processes)
+    records.require_fit(places.output, record, resume=resume)
+    ranks.wait_for_everyone()
+    if ranks.is_main_process:
+        records.write_record(places.output, record)
+    hard = None
+    if places.hard_negatives is not None:
+        hard = read_mined(places.hard_negatives, pairs, library)
+    sampler = NegativeSampler(pairs, library, settings.negatives, hard=hard, hard_share=settings.hard_share)
     passes = settings.passes if settings.steps is None else settings.steps * settings.batch / len(pairs)
-    batches = Batches(
-        pairs, library, states, premises, NegativeSampler(pairs, library, settings.negatives), settings.seed
-    )
-    record: dict[str, Any] = {"settings": asdict(settings)}
-    output.mkdir(parents=True, exist_ok=True)
-    (output / RECORD).write_text(json.dumps(record, indent=2) + "\n")
-    train(
+    probe = _probe(trained, settings, data, premises, places.cache, watching) if ranks.is_main_process else None
+    result = train(
         trained,
         settings,
         order(len(pairs), settings.batch, passes, settings.seed),
-        batches,
-        output,
-        probe=_probe(trained, settings, valid, library, premises, cache, watching),
+        Batches(pairs, library, states, premises, sampler, settings.seed),
+        places.output,
+        probe=probe,
         probe_every=watching.probe_every,
         log_every=watching.log_every,
         save_every=watching.save_every,
-        resume=resume,
+        resume=newest_checkpoint(places.output) if resume else None,
     )
-    trained.write(output / MODEL)
+    record["result"] = asdict(result)
+    if ranks.is_main_process:
+        _finish(trained, record, places.output)
+    ranks.wait_for_everyone()
     return record
+
+
+def _finish(trained: TrainedModel, record: dict[str, Any], output: Path) -> None:
+    """Write the encoder and everything that says what it is."""
+    metrics = read_metrics(output / METRICS)
+    losses = [row for row in metrics if "loss" in row]
+    shown = {"loss": Line([row["step"] for row in losses], [row["loss"] for row in losses])}
+    lines(output / PICTURES[0], "Training loss", "step", "masked contrastive loss", shown)
+    probes = [row for row in metrics if "recall@32" in row]
+    steps = [row["step"] for row in probes]
+    recalls = {
+        name: Line(steps, [row[name] for row in probes]) for name in (probes[0] if probes else {}) if "recall" in name
+    }
+    lines(output / PICTURES[1], "Recall on a sample of validation goals", "step", "recall", recalls)
+    records.write_record(output, record)
+    folder = output / MODEL
+    trained.write(folder)
+    (folder / card.FILE).write_text(card.model_card(record, trained.description, metrics), encoding="utf-8")
+    for name in (records.FILE, *PICTURES):
+        shutil.copy(output / name, folder / name)
 
 
 def _probe(
     trained: TrainedModel,
     settings: RunSettings,
-    valid: Sequence[PremiseExample],
-    library: PremiseLibrary,
+    data: TrainingData,
     premises: TokenRows,
     cache: Path,
     watching: Watching,
 ) -> Callable[[], dict[str, float]] | None:
-    if not watching.probe_goals:
+    valid = [example for example in data.evaluation["valid"] if not example.generated]
+    if settings.naive:
+        valid = [reduced for example in valid if (reduced := naive(example)) is not None]
+    if not watching.probe_goals or not valid:
         return None
-    probe = Probe(
-        [example for example in valid if not example.generated], library, watching.probe_goals, watching.probe_premises
-    )
-    goals = state_tokens(trained, [example.state for example in probe.examples], cache)
+    probe = Probe(valid, data.library, watching.probe_goals, watching.probe_premises)
+    goals = state_tokens(trained, [example.state for example in probe.examples], cache, source_text=settings.naive)
 
     def look() -> dict[str, float]:
         vectors = [

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sidecar.errors import SidecarError
+
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
@@ -14,7 +16,7 @@ class RunSettings:
 
     Attributes:
         preset: Name of the preset, or the encoder that is trained.
-        split: `module` (the files' own) or `random` (the rows' own).
+        split: Entry of `training.data.sources.SPLITS`.
         naive: Ablation: explicit premises of tactic proofs only, and source text in place of states.
         max_tokens: Longer texts are cut.
         layers: Layers kept, from the bottom; None for all.
@@ -57,3 +59,28 @@ class RunSettings:
     bfloat16: bool = True
     pairs: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can use."""
+        least: dict[str, float] = {
+            "max_tokens": 4,
+            "layers": 1,
+            "batch": 1,
+            "negatives": 0,
+            "passes": 0,
+            "steps": 1,
+            "chunk": 1,
+            "pairs": 1,
+            "learning_rate": 0,
+            "seed": 0,
+        }
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if value is not None and not value >= bound:
+                raise SidecarError("bad_request", f"{value} is too small", field=name, hint=f"give at least {bound}")
+        for name, low, high in (("dropout", 0, 0.99), ("hard_share", 0, 1), ("warmup", 0, 1)):
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise SidecarError(
+                    "bad_request", f"{value} is out of range", field=name, hint=f"give a number from {low} to {high}"
+                )

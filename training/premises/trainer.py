@@ -9,11 +9,14 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from accelerate import PartialState
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import DefaultBatchSampler
@@ -72,6 +75,21 @@ class PremiseTrainer(SentenceTransformerTrainer):
         from safetensors.torch import load_file
 
         self.model.load_state_dict(load_file(Path(resume_from_checkpoint) / "weights.safetensors"))
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What training took.
+
+    Attributes:
+        steps: Batches.
+        pairs: Pairs that they held.
+        seconds: Duration, probes included.
+    """
+
+    steps: int
+    pairs: int
+    seconds: float
 
 
 class Recorder(TrainerCallback):
@@ -147,14 +165,18 @@ class Recorder(TrainerCallback):
             self._look(state.global_step)
             self._progress.__exit__(None, None, None)
 
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken, what went before a resumption included."""
+        return round(self._earlier + time.monotonic() - self._began, 2)
+
     def _look(self, step: int) -> None:
         if self._probe is not None:
             self._write(step, self._probe())
 
     def _write(self, step: int, values: dict[str, float]) -> None:
-        seconds = round(self._earlier + time.monotonic() - self._began, 2)
         with self._file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({"step": step, "seconds": seconds, **values}) + "\n")
+            stream.write(json.dumps({"step": step, "seconds": self.seconds, **values}) + "\n")
 
 
 def read_metrics(file: Path) -> list[dict[str, float]]:
@@ -179,8 +201,8 @@ def train(
     probe_every: int,
     log_every: int,
     save_every: int,
-    resume: bool,
-) -> float:
+    resume: Path | None,
+) -> TrainingResult:
     """Train a model in place.
 
     Args:
@@ -191,18 +213,12 @@ def train(
         output: The run's folder.
         probe: Gives metrics of the model as it is.
         probe_every, log_every, save_every: Steps between two probes, lines of metrics, checkpoints.
-        resume: Go on from the newest checkpoint, where there is one.
-
-    Returns:
-        Mean loss of the steps that this call made.
+        resume: Checkpoint to go on from.
 
     Raises:
         SidecarError: When the batch does not divide among the ranks.
     """
-    import torch
-    from accelerate import PartialState
-
-    ranks = PartialState().num_processes
+    ranks = all_ranks().num_processes
     if settings.batch % ranks:
         raise SidecarError(
             "bad_request", f"a batch of {settings.batch} does not divide among {ranks} ranks", field="batch"
@@ -211,7 +227,6 @@ def train(
         # Every rank must take part in every step, with equally many premises.
         order = order[: len(order) // settings.batch * settings.batch]
     steps = -(-len(order) // settings.batch)
-    on_cpu = not torch.cuda.is_available()
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(output / CHECKPOINTS),
         per_device_train_batch_size=settings.batch // ranks,
@@ -223,7 +238,7 @@ def train(
         weight_decay=0.0,
         optim="adamw_torch_fused",
         bf16=settings.bfloat16,
-        use_cpu=on_cpu,
+        use_cpu=(on_cpu := _on_cpu()),
         seed=settings.seed,
         logging_steps=log_every,
         logging_first_step=True,
@@ -245,19 +260,28 @@ def train(
         gather_across_devices=ranks > 1,
         mask_known=settings.mask_known,
     )
+    recorder = Recorder(output / METRICS, settings.batch, steps, probe, probe_every)
     trainer = PremiseTrainer(
         model=trained.model,
         args=arguments,
         train_dataset=Dataset.from_dict({"pair": order, "place": np.arange(len(order))}),
         loss=loss,
         data_collator=batches,
-        callbacks=[Recorder(output / METRICS, settings.batch, steps, probe, probe_every)],
+        callbacks=[recorder],
     )
     trainer.write_model = trained.write
     trainer.remove_callback(PrinterCallback)
-    newest = newest_checkpoint(output) if resume else None
-    result = trainer.train(resume_from_checkpoint=str(newest) if newest else None)
-    return float(result.training_loss)
+    trainer.train(resume_from_checkpoint=str(resume) if resume else None)
+    return TrainingResult(steps, len(order), recorder.seconds)
+
+
+def all_ranks() -> PartialState:
+    """The processes of this run: one, or those that torchrun started, which meet here for the first time."""
+    return PartialState(cpu=_on_cpu())
+
+
+def _on_cpu() -> bool:
+    return not torch.cuda.is_available()
 
 
 def newest_checkpoint(output: Path) -> Path | None:
