@@ -13,11 +13,12 @@ import torch
 
 from sidecar.errors import SidecarError
 from training.data.queries import SearchExample
+from training.search.arms import Arm
 from training.search.grpo import GrpoSettings, _reward, model_folder, newest_checkpoint, sft_share, train
 from training.search.judge import Asked, Verdict
 from training.search.prompts import prompt_text, query_prompt, read_query
 from training.search.retriever import Retriever
-from training.search.reward import Arm, reward
+from training.search.reward import reward
 from training.search.samples import SampleWriter, read_samples
 from training.search.scoring import Scorer
 from training.search.tiny import write_tiny_model

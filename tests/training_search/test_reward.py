@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.search.reward import Arm, difficulty, group_advantages, length_penalty, reward
+from training.search.arms import Arm
+from training.search.reward import difficulty, group_advantages, length_penalty, reward
 
 SIX = math.log(6 / 5) / math.log(6)
 RANKS = {

@@ -11,9 +11,10 @@ import pytest
 
 from sidecar.errors import SidecarError
 from sidecar.text.query import query_text
+from training.search.arms import Arm
 from training.search.judge import Asked, Verdict
 from training.search.retriever import Retriever
-from training.search.reward import Arm, reward
+from training.search.reward import reward
 from training.search.samples import Sample, SampleWriter, read_samples, sample_files
 from training.search.scoring import Scorer
 

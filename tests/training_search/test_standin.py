@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.errors import SidecarError
+from training.search.arms import Arm
 from training.search.retriever import Retriever
-from training.search.reward import Arm
 from training.search.samples import SampleWriter, read_samples
 from training.search.scoring import Scorer
 from training.search.standin import KINDS, SITES, Choices, Policy, Source, described, write_query

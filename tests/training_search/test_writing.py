@@ -10,8 +10,8 @@ import pytest
 from sidecar.chat import ChatEndpoint, ChatSettings
 from sidecar.text.query import query_text
 from tests.endpoint import Endpoint, Said
+from training.search.arms import Arm
 from training.search.retriever import Retriever
-from training.search.reward import Arm
 from training.search.samples import SampleWriter, read_samples
 from training.search.scoring import Scorer
 from training.search.standin import Policy

@@ -26,6 +26,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from sidecar.encoder.load import HUB, hub_folder
 from sidecar.errors import SidecarError
+from sidecar.index.index import Index
 from sidecar.progress import Progress
 from training.data.queries import SearchExample
 from training.search.prompts import prompt_text, query_prompt, read_query
@@ -152,17 +153,10 @@ class QueryTrainer(GRPOTrainer):
         chosen = [
             self._examples[int(i)] for i in chance.integers(0, len(self._examples), self._query_settings.sft_batch)
         ]
-        longest = max(len(numbers) for numbers, _ in chosen)
-        device = self.accelerator.device
-        tokens = torch.full((len(chosen), longest), self.processing_class.pad_token_id, dtype=torch.long, device=device)
-        labels = torch.full_like(tokens, _IGNORED)
-        mask = torch.zeros_like(tokens)
-        for row, (numbers, prompt) in enumerate(chosen):
-            filled = torch.tensor(numbers, device=device)
-            tokens[row, : len(numbers)] = filled
-            labels[row, prompt : len(numbers)] = filled[prompt:]
-            mask[row, : len(numbers)] = 1
-        logits = model(input_ids=tokens, attention_mask=mask).logits
+        batch = supervised_batch(chosen, self.processing_class.pad_token_id)
+        batch = {name: value.to(self.accelerator.device) for name, value in batch.items()}
+        labels = batch.pop("labels")
+        logits = model(**batch).logits
         return nn.functional.cross_entropy(
             logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten(), ignore_index=_IGNORED
         )
@@ -283,7 +277,7 @@ def train(
         processing_class=tokenizer,
         peft_config=_lora(settings),
         callbacks=[_Metrics(output / METRICS, settings.steps)],
-        examples=_examples(scorer, real, tokenizer),
+        examples=supervised_examples(scorer.retriever.index, real, tokenizer),
         settings=settings,
     )
     trainer.remove_callback(PrinterCallback)
@@ -359,9 +353,19 @@ def _reward(scorer: Scorer, tokenizer: Any) -> Any:
     return query_reward
 
 
-def _examples(scorer: Scorer, real: Sequence[SearchExample], tokenizer: Any) -> list[tuple[list[int], int]]:
-    index = scorer.retriever.index
-    known = [(example.query, example.gold[0]) for example in real if index.row(example.gold[0]) is not None]
+def supervised_examples(index: Index, real: Sequence[SearchExample], tokenizer: Any) -> list[tuple[list[int], int]]:
+    """Token numbers of prompt and query for each real-style query, and how many of them are the prompt's.
+
+    Args:
+        index: Holds the declarations; a query is about the first right answer that it holds, or left out.
+        real: The queries.
+        tokenizer: The generator's.
+    """
+    known = []
+    for example in real:
+        name = next((name for name in example.gold if index.row(name) is not None), None)
+        if name is not None:
+            known.append((example.query, name))
     rows = index.rows([name for _, name in known]).tolist() if known else []
     examples = []
     for (query, _), declaration in zip(known, index.declarations(rows), strict=True):
@@ -370,3 +374,17 @@ def _examples(scorer: Scorer, real: Sequence[SearchExample], tokenizer: Any) -> 
         after = [*tokenizer.encode(query, add_special_tokens=False), tokenizer.eos_token_id]
         examples.append(([*before, *after], len(before)))
     return examples
+
+
+def supervised_batch(examples: Sequence[tuple[list[int], int]], padding: int) -> dict[str, Tensor]:
+    """Examples as tensors, padded on the right; what is the prompt's or padding has no label."""
+    longest = max(len(numbers) for numbers, _ in examples)
+    tokens = torch.full((len(examples), longest), padding, dtype=torch.long)
+    labels = torch.full_like(tokens, _IGNORED)
+    mask = torch.zeros_like(tokens)
+    for row, (numbers, prompt) in enumerate(examples):
+        filled = torch.tensor(numbers)
+        tokens[row, : len(numbers)] = filled
+        labels[row, prompt : len(numbers)] = filled[prompt:]
+        mask[row, : len(numbers)] = 1
+    return {"input_ids": tokens, "attention_mask": mask, "labels": labels}

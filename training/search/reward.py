@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from training.search.arms import Arm
 
 EASY_RANK: Final = 5
 """Largest rank that earns nothing: the retriever answers such a query already."""
@@ -39,14 +40,6 @@ _SPREAD: Final = 1e-4
 """Added to the standard deviation of a group, as in TRL, so that nearly equal rewards give no huge advantages."""
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class Arm(StrEnum):
-    """What a reward looks at: both terms, or one of them alone (the control arms)."""
-
-    BOTH = "both"
-    DIFFICULTY = "difficulty"
-    CONSISTENCY = "consistency"
 
 
 def difficulty(rank: int | None) -> float:

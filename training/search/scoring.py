@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from training.search.arms import Arm
 from training.search.judge import Asked, Judge, Verdict
 from training.search.retriever import Retriever
-from training.search.reward import Arm, difficulty, reward
+from training.search.reward import difficulty, reward
 from training.search.samples import Sample, SampleWriter
 
 

@@ -1,0 +1,211 @@
+"""`python -m training search`: the commands of short-query search.
+
+In: options. Out: folders of runs, indexes, figures. Every command shows progress, and given again it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from training.search.arms import Arm, Start
+
+if TYPE_CHECKING:
+    from sidecar.encoder.base import Encoder
+    from sidecar.index.index import Index
+    from training.data.queries import SearchExample
+
+search = typer.Typer(no_args_is_help=True, help="Short-query search: generate queries, train on them, judge.")
+
+_CORPUS = typer.Argument(help="the corpus, in any format that `lean-sidecar index build` reads")
+_GIVEN = typer.Option(help="file of queries with right answers to train on; may be given again")
+_EVALUATION = typer.Option(help="file of queries to judge by; nothing of theirs is trained on; may be given again")
+_OUTPUT = typer.Option(help="folder of the run")
+_JUDGE = typer.Option(help="words, the folder of a language model, or MODEL@ADDRESS of an endpoint")
+_GENERATOR = typer.Option(help="standin, or a language model: a folder, or hub:owner/model")
+_INDEX = typer.Option(help="index of the current retriever")
+
+
+@search.command()
+def rounds(
+    corpus: Annotated[Path, _CORPUS],
+    output: Annotated[Path, _OUTPUT],
+    evaluation: Annotated[list[Path], _EVALUATION],
+    given: Annotated[list[Path] | None, _GIVEN] = None,
+    rounds: Annotated[int, typer.Option(min=0, help="rounds after round 0")] = 2,
+    preset: Annotated[str, typer.Option(help="retriever: static, small, …, a folder, or hub:owner/model")] = "static",
+    generator: Annotated[str, _GENERATOR] = "standin",
+    judge: Annotated[str, _JUDGE] = "words",
+    arm: Annotated[Arm, typer.Option(help="what the reward looks at; two are control arms")] = Arm.BOTH,
+    start: Annotated[
+        Start, typer.Option(help="what later generators begin with; frozen: the first one writes again")
+    ] = Start.PREVIOUS,
+    per: Annotated[int, typer.Option(min=1, help="queries about each declaration")] = 1,
+    declarations: Annotated[int | None, typer.Option(help="write about so many, drawn at random")] = None,
+    steps: Annotated[int | None, typer.Option(help="steps of a generator")] = None,
+    retriever_steps: Annotated[int | None, typer.Option(help="steps of a retriever, in place of one pass")] = None,
+    batch: Annotated[int | None, typer.Option(help="pairs of a retriever's batch")] = None,
+    lora: Annotated[int, typer.Option(help="rank of LoRA for the retriever; 0 trains all weights")] = 0,
+    margin: Annotated[float, typer.Option(help="candidates so much nearer than the answer are no negatives")] = 0.1,
+    vllm: Annotated[bool, typer.Option("--vllm", help="sample with vLLM; needs a GPU")] = False,
+    seed: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """Round 0, then generator against retriever; stages that are done are skipped."""
+    from sidecar.corpus.source import open_corpus
+    from training.search.retrieval import RetrievalSettings
+    from training.search.rounds import Rounds, RoundsSettings
+    from training.search.standin_run import StandinSettings
+
+    grpo: dict[str, Any] = {"seed": seed, "vllm": vllm}
+    standin: dict[str, Any] = {"seed": seed}
+    if steps is not None:
+        grpo["steps"] = standin["steps"] = steps
+    settings = RoundsSettings(
+        rounds=rounds,
+        retrieval=RetrievalSettings(
+            preset, batch=batch, steps=retriever_steps, margin=margin, lora_rank=lora, seed=seed
+        ),
+        generator=generator,
+        judge=judge,
+        arm=arm,
+        start=start,
+        per=per,
+        declarations=declarations,
+        standin=StandinSettings(**standin),
+        grpo=grpo,
+        seed=seed,
+    )
+    figures = Rounds(open_corpus(corpus), _queries(given or ()), _queries(evaluation), output, settings).run()
+    for name, systems in figures.items():
+        _show(name, systems)
+
+
+@search.command()
+def figures(
+    index: Annotated[Path, _INDEX],
+    evaluation: Annotated[list[Path], _EVALUATION],
+) -> None:
+    """Judge an index: its vectors alone, and the search as it is served."""
+    from training.search.figures import as_json, measure
+
+    with _open(index) as (opened, encoder):
+        _show(str(index), as_json(measure(opened, encoder, _queries(evaluation))))
+
+
+@search.command()
+def generator(
+    index: Annotated[Path, _INDEX],
+    output: Annotated[Path, _OUTPUT],
+    generator: Annotated[str, _GENERATOR] = "standin",
+    judge: Annotated[str, _JUDGE] = "words",
+    arm: Annotated[Arm, typer.Option(help="what the reward looks at")] = Arm.BOTH,
+    given: Annotated[list[Path] | None, _GIVEN] = None,
+    evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
+    steps: Annotated[int | None, typer.Option(help="steps")] = None,
+    vllm: Annotated[bool, typer.Option("--vllm", help="sample with vLLM; needs a GPU")] = False,
+    seed: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """Train one generator against an index, and let it write about every declaration into OUTPUT/queries."""
+    from training.search import standin_run
+    from training.search.judges import make_judge
+    from training.search.pairs import Forbidden
+    from training.search.retriever import Retriever
+    from training.search.samples import SampleWriter
+    from training.search.scoring import Scorer
+    from training.search.writing import ModelWriter, QueryWriter, StandinWriter, targets, write_all
+
+    forbidden = Forbidden(_queries(evaluation or ()))
+    with _open(index) as (opened, encoder):
+        retriever = Retriever(opened, encoder)
+        names = [name for name in targets(opened) if name not in forbidden.names]
+        asked = make_judge(judge, opened, output / "judge")
+        writer: QueryWriter
+        with SampleWriter(output / "samples") as samples:
+            scorer = Scorer(retriever, asked, arm, samples)
+            some = {} if steps is None else {"steps": steps}
+            if generator == "standin":
+                settings = standin_run.StandinSettings(seed=seed, **some)
+                writer = StandinWriter(standin_run.train(scorer, names, output, settings), retriever, seed)
+            else:
+                from training.search import grpo
+
+                real = [example for example in _queries(given or ()) if forbidden.names.isdisjoint(example.gold)]
+                options = grpo.GrpoSettings(seed=seed, vllm=vllm, **some)
+                writer = ModelWriter(grpo.train(generator, scorer, names, real, output, options), seed)
+        with SampleWriter(output / "queries") as samples:
+            write_all(writer, Scorer(retriever, asked, arm, samples, judge_all=True), names, output / "queries", per=1)
+
+
+@search.command()
+def gepa(
+    index: Annotated[Path, _INDEX],
+    samples: Annotated[Path, typer.Option(help="folder of generated queries; no other queries are used")],
+    rewriter: Annotated[str, typer.Option(help="MODEL@ADDRESS of the model that rewrites")],
+    output: Annotated[Path, _OUTPUT],
+    reflection: Annotated[str | None, typer.Option(help="MODEL@ADDRESS of the model that reflects")] = None,
+    training: Annotated[int, typer.Option(help="queries to improve on")] = 300,
+    validation: Annotated[int, typer.Option(help="queries to choose by")] = 300,
+    calls: Annotated[int, typer.Option(help="most rewrites that are ranked")] = 6_000,
+    seed: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """Optimise the rewriter's instruction; the result is OUTPUT/prompt.txt, for LEAN_SIDECAR_REWRITER_PROMPT."""
+    from sidecar.search.endpoint_rewriter import read_instruction
+    from training.search.gepa import GepaSettings, endpoint_reflection, endpoint_rewriting, optimise
+    from training.search.judges import make_endpoint
+    from training.search.retriever import Retriever
+
+    with _open(index) as (opened, encoder):
+        optimise(
+            samples,
+            Retriever(opened, encoder),
+            endpoint_rewriting(make_endpoint(rewriter, output / "replies")),
+            endpoint_reflection(make_endpoint(reflection or rewriter, output / "replies")),
+            read_instruction(None),
+            output,
+            GepaSettings(training=training, validation=validation, calls=calls, seed=seed),
+        )
+
+
+@search.command()
+def tiny(
+    corpus: Annotated[Path, _CORPUS],
+    output: Annotated[Path, typer.Option(help="folder of the model")],
+) -> None:
+    """Make a tiny random language model, to try the other commands where no model can be fetched."""
+    from itertools import islice
+
+    from sidecar.corpus.source import open_corpus
+    from training.search.tiny import write_tiny_model
+
+    declarations = islice(open_corpus(corpus).declarations(), 2_000)
+    write_tiny_model(output, (declaration.shown for declaration in declarations))
+
+
+@contextmanager
+def _open(folder: Path) -> Iterator[tuple[Index, Encoder]]:
+    """An index with the encoder that made its vectors for search."""
+    from sidecar.encoder.load import load_encoder
+    from sidecar.index.index import Index
+
+    with Index.open(folder) as index:
+        yield index, load_encoder(index.manifest.vector_entry("search").encoder)
+
+
+def _queries(files: Sequence[Path]) -> list[SearchExample]:
+    from training.data.queries import read_queries
+
+    return [example for file in files for example in read_queries(file)]
+
+
+def _show(title: str, systems: dict[str, Any]) -> None:
+    for system, sets in systems.items():
+        typer.echo(f"\n{title}, {system}")
+        for on, values in sets.items():
+            cells = "  ".join(
+                f"{name} {one['mean']:.3f} [{one['low']:.3f}, {one['high']:.3f}]" for name, one in values.items()
+            )
+            typer.echo(f"  {on} (n = {next(iter(values.values()))['n']}): {cells}")
