@@ -142,8 +142,8 @@ class Rounds:
         inputs = {
             **self._data,
             "settings": asdict(settings.retrieval),
-            "arm": settings.arm,
             "queries": [digest(folder) for folder in queries],
+            "arm": settings.arm if queries else None,
         }
 
         def train(folder: Path) -> None:
