@@ -5,6 +5,7 @@ In: options. Out: folders of runs, indexes, figures. Every command shows progres
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,6 +86,52 @@ def rounds(
 
 
 @search.command()
+def retriever(
+    index: Annotated[Path, typer.Option(help="any index of the corpus; statements and docstrings come from it")],
+    output: Annotated[Path, _OUTPUT],
+    preset: Annotated[str, typer.Option(help="static, small, …, a folder, or hub:owner/model")] = "small",
+    given: Annotated[list[Path] | None, _GIVEN] = None,
+    generated: Annotated[
+        list[Path] | None, typer.Option(help="folder of generated queries; may be given again")
+    ] = None,
+    evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
+    arm: Annotated[Arm, typer.Option(help="which generated queries are kept")] = Arm.BOTH,
+    max_tokens: Annotated[int | None, typer.Option(help="longer texts are cut")] = None,
+    batch: Annotated[int | None, typer.Option(help="pairs of a batch, over all ranks")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="highest learning rate")] = None,
+    passes: Annotated[float, typer.Option(help="how often the run goes through all pairs")] = 1.0,
+    steps: Annotated[int | None, typer.Option(help="batches, in place of --passes")] = None,
+    lora: Annotated[int, typer.Option(help="rank of LoRA; 0 trains all weights")] = 0,
+    margin: Annotated[float, typer.Option(help="candidates so much nearer than the answer are no negatives")] = 0.1,
+    dimension: Annotated[list[int] | None, typer.Option(help="shorter vectors that shall be good, too")] = None,
+    seed: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """Train a retriever on docstrings, given and generated queries; under torchrun on several GPUs."""
+    from sidecar.index.index import Index
+    from training.search.pairs import Forbidden, allowed, round_pairs
+    from training.search.retrieval import RetrievalSettings, train
+
+    settings = RetrievalSettings(
+        preset,
+        max_tokens=max_tokens,
+        batch=batch,
+        learning_rate=learning_rate,
+        passes=passes,
+        steps=steps,
+        margin=margin,
+        dimensions=tuple(dimension or ()),
+        lora_rank=lora,
+        seed=seed,
+    )
+    with Index.open(index) as opened:
+        pairs, dropped = allowed(
+            round_pairs(opened, _queries(given or ()), generated or (), arm), Forbidden(_queries(evaluation or ()))
+        )
+        typer.echo(f"{len(pairs)} pairs; {dropped} that an evaluation asks or wants were left out")
+        train(settings, pairs, opened, output)
+
+
+@search.command()
 def figures(
     index: Annotated[Path, _INDEX],
     evaluation: Annotated[list[Path], _EVALUATION],
@@ -109,7 +156,10 @@ def generator(
     vllm: Annotated[bool, typer.Option("--vllm", help="sample with vLLM; needs a GPU")] = False,
     seed: Annotated[int, typer.Option()] = 0,
 ) -> None:
-    """Train one generator against an index, and let it write about every declaration into OUTPUT/queries."""
+    """Train one generator against an index, and let it write about every declaration into OUTPUT/queries.
+
+    Under torchrun the generator is trained on several GPUs; the first of them writes.
+    """
     from training.search import standin_run
     from training.search.judges import make_judge
     from training.search.pairs import Forbidden
@@ -124,7 +174,7 @@ def generator(
         names = [name for name in targets(opened) if name not in forbidden.names]
         asked = make_judge(judge, opened, output / "judge")
         writer: QueryWriter
-        with SampleWriter(output / "samples") as samples:
+        with SampleWriter(output / "samples", _rank()) as samples:
             scorer = Scorer(retriever, asked, arm, samples)
             some = {} if steps is None else {"steps": steps}
             if generator == "standin":
@@ -136,6 +186,8 @@ def generator(
                 real = [example for example in _queries(given or ()) if forbidden.names.isdisjoint(example.gold)]
                 options = grpo.GrpoSettings(seed=seed, vllm=vllm, **some)
                 writer = ModelWriter(grpo.train(generator, scorer, names, real, output, options), seed)
+        if _rank():
+            return
         with SampleWriter(output / "queries") as samples:
             write_all(writer, Scorer(retriever, asked, arm, samples, judge_all=True), names, output / "queries", per=1)
 
@@ -193,6 +245,11 @@ def _open(folder: Path) -> Iterator[tuple[Index, Encoder]]:
 
     with Index.open(folder) as index:
         yield index, load_encoder(index.manifest.vector_entry("search").encoder)
+
+
+def _rank() -> int:
+    """Number of this process among those that torchrun started."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def _queries(files: Sequence[Path]) -> list[SearchExample]:

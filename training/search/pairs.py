@@ -16,6 +16,7 @@ from sidecar.corpus.records import Declaration
 from sidecar.index.index import Index
 from sidecar.text.query import query_text
 from training.data.queries import SearchExample
+from training.search.arms import Arm
 from training.search.reward import EASY_RANK
 from training.search.samples import Sample, read_samples
 
@@ -97,6 +98,15 @@ def generated_pairs(folders: Iterable[Path], index: Index, *, judged: bool, hard
             if pair.query and key not in seen:
                 seen.add(key)
                 yield pair
+
+
+def round_pairs(index: Index, given: Iterable[SearchExample], generated: Iterable[Path], arm: Arm) -> Iterator[Pair]:
+    """All pairs of a round: docstrings, given queries, and generated ones as the arm keeps them."""
+    rows = [row for row in range(index.size) if index.target[row]]
+    for start in range(0, len(rows), 8_192):
+        yield from docstring_pairs(index.declarations(rows[start : start + 8_192]))
+    yield from example_pairs(given, index)
+    yield from generated_pairs(generated, index, judged=arm is not Arm.DIFFICULTY, hard=arm is not Arm.CONSISTENCY)
 
 
 def _kept(sample: Sample, judged: bool, hard: bool) -> bool:

@@ -10,8 +10,11 @@ finds consistent and the retriever did not answer, and trains the retriever anew
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import os
+import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -29,7 +32,7 @@ from training.search.arms import Arm, Start
 from training.search.figures import as_json, measure
 from training.search.judge import Judge
 from training.search.judges import make_judge
-from training.search.pairs import Forbidden, Pair, allowed, docstring_pairs, example_pairs, generated_pairs
+from training.search.pairs import Forbidden, allowed, round_pairs
 from training.search.retrieval import MODEL, RetrievalSettings
 from training.search.retrieval import train as train_retriever
 from training.search.retriever import Retriever
@@ -104,6 +107,12 @@ class Rounds:
                 field="start",
                 hint="give a language model as --generator, or another --start",
             )
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise SidecarError(
+                "bad_request",
+                "rounds run in one process",
+                hint="on several GPUs give `generator` and `retriever` under torchrun, one after the other",
+            )
         self._corpus = corpus
         self._given = given
         self._evaluation = evaluation
@@ -149,7 +158,8 @@ class Rounds:
         def train(folder: Path) -> None:
             # Statements and docstrings come from any index of the corpus; in round 0 there is none yet.
             with self._any_index(before) as index:
-                pairs, dropped = allowed(self._pairs(index, queries), self._forbidden)
+                found = round_pairs(index, self._given, [folder / "samples" for folder in queries], settings.arm)
+                pairs, dropped = allowed(found, self._forbidden)
                 logger.info("%d pairs; %d that an evaluation asks or wants were left out", len(pairs), dropped)
                 train_retriever(settings.retrieval, pairs, index, folder)
 
@@ -170,19 +180,6 @@ class Rounds:
             )
         with Index.open(before / "index") as index:
             yield index
-
-    def _pairs(self, index: Index, queries: Sequence[Path]) -> Iterator[Pair]:
-        rows = [row for row in range(index.size) if index.target[row]]
-        for start in range(0, len(rows), 8_192):
-            yield from docstring_pairs(index.declarations(rows[start : start + 8_192]))
-        yield from example_pairs(self._given, index)
-        arm = self._settings.arm
-        yield from generated_pairs(
-            [folder / "samples" for folder in queries],
-            index,
-            judged=arm is not Arm.DIFFICULTY,
-            hard=arm is not Arm.CONSISTENCY,
-        )
 
     def _generator(self, number: int, index: Path, earlier: Sequence[Path]) -> Path:
         settings = self._settings
@@ -279,14 +276,12 @@ class Rounds:
 
     @contextmanager
     def _scorer(self, index: Path, samples: Path, *, judge_all: bool) -> Iterator[tuple[Scorer, list[str]]]:
-        with Index.open(index / "index") as opened, SampleWriter(samples, _rank()) as writer:
+        with Index.open(index / "index") as opened, SampleWriter(samples) as writer:
             retriever = Retriever(opened, load_encoder(opened.manifest.vector_entry("search").encoder))
             judge: Judge = make_judge(self._settings.judge, opened, self._output / "judge")
             yield Scorer(retriever, judge, self._settings.arm, writer, judge_all=judge_all), self._names(opened)
 
     def _names(self, index: Index) -> list[str]:
-        import random
-
         names = [name for name in targets(index) if name not in self._forbidden.names]
         wanted = self._settings.declarations
         if wanted is None or wanted >= len(names):
@@ -313,13 +308,5 @@ def _build(corpus: Corpus, folder: Path, encoder: Path | str) -> None:
 
 
 def _examples_hash(examples: Sequence[SearchExample]) -> str:
-    import hashlib
-
     rows = json.dumps([asdict(example) for example in examples], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(rows.encode()).hexdigest()
-
-
-def _rank() -> int:
-    import os
-
-    return int(os.environ.get("RANK", "0"))
