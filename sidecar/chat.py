@@ -36,6 +36,7 @@ LONGEST_WAIT_SECONDS: Final = 60.0
 _PASSING: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 
+_ABOUT_SCHEMAS: Final = re.compile(r"(?i)response_format|schema|grammar|guided|structured")
 _THOUGHTS: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
 _SCHEMA: Final = "CREATE TABLE replies (key BLOB PRIMARY KEY, reply TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID"
 _VERSION: Final = 1
@@ -56,7 +57,8 @@ class ChatSettings:
         tries: How often a request is sent at most.
         concurrent: Requests that are under way at the same time.
         per_minute: Most requests a minute; 0 for no limit.
-        structured: Whether the endpoint takes a JSON schema for the answer; without, the prompt alone must do.
+        structured: Send the JSON schema of the answer, where there is one. An endpoint that refuses schemas is asked
+            without from then on; the prompt alone must do.
     """
 
     url: str
@@ -148,6 +150,7 @@ class ChatEndpoint:
         self._cache = cache
         self._open = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Transport, asyncio.Semaphore]]()
         self._next_start = 0.0
+        self._structured = settings.structured
         self._transport()  # a wrong address is said at once
 
     async def ask(
@@ -178,14 +181,22 @@ class ChatEndpoint:
             "temperature": temperature,
             "max_tokens": max_tokens,
         }
-        if schema is not None and self.settings.structured:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)},
-            }
+        if schema is not None and self._structured:
+            answer = {"name": "answer", "strict": True, "schema": dict(schema)}
+            try:
+                return await self._ask(
+                    {**body, "response_format": {"type": "json_schema", "json_schema": answer}}, fresh
+                )
+            except _NoSchemas as error:
+                if self._structured:
+                    logger.warning("%s takes no JSON schema (%s): it is asked without", self.settings.url, error)
+                self._structured = False
+        return await self._ask(body, fresh)
+
+    async def _ask(self, body: Mapping[str, Any], fresh: bool) -> Reply:
         raw = json.dumps(body, sort_keys=True, ensure_ascii=False).encode()
         key = hashlib.sha256(self.settings.url.encode() + b"\n" + raw).digest()
-        keeps = self._cache is not None and temperature == 0.0
+        keeps = body["temperature"] == 0.0
         if self._cache is not None and keeps and not fresh:
             kept = await asyncio.to_thread(self._cache.get, key)
             if kept is not None:
@@ -228,6 +239,12 @@ class ChatEndpoint:
                     answer = await transport.request("POST", "/chat/completions", body, "application/json")
                 if answer.status == 200:
                     return _read(answer)
+                if (
+                    answer.status in (400, 422)
+                    and b'"response_format"' in body
+                    and _ABOUT_SCHEMAS.search(_message(answer))
+                ):
+                    raise _NoSchemas(_message(answer))
                 if answer.status not in _PASSING:
                     raise self._refusal(answer)
                 trouble, asked = f"status {answer.status}: {_message(answer)}", _retry_after(answer)
@@ -273,10 +290,11 @@ class ChatEndpoint:
                 field="model",
                 hint="the address ends in the version (…/v1), and the endpoint must serve the model",
             )
-        hint = "an endpoint without JSON schemas must be asked without" if settings.structured else None
-        return SidecarError(
-            "bad_request", f"{settings.url} answers {answer.status}: {said}", field="endpoint", hint=hint
-        )
+        return SidecarError("bad_request", f"{settings.url} answers {answer.status}: {said}", field="endpoint")
+
+
+class _NoSchemas(Exception):
+    """The endpoint refuses JSON schemas."""
 
 
 class _Unreadable(Exception):

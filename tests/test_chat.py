@@ -45,6 +45,18 @@ async def test_an_endpoint_without_schemas_is_not_sent_any() -> None:
     assert "response_format" not in endpoint.requests[0]
 
 
+async def test_an_endpoint_that_refuses_schemas_is_asked_without_from_then_on() -> None:
+    def answer(body: dict[str, Any]) -> Said:
+        refused = Said(status=400, raw=b'{"error": {"message": "response_format json_schema is not supported"}}')
+        return refused if "response_format" in body else Said("hi")
+
+    with Endpoint(answer) as endpoint:
+        chat = ChatEndpoint(settings(endpoint))
+        for _ in range(2):
+            assert (await chat.ask(HELLO, schema={"type": "object"})).text == "hi"
+    assert ["response_format" in body for body in endpoint.requests] == [True, False, False]
+
+
 async def test_thoughts_are_no_answer() -> None:
     with Endpoint(lambda body: Said("<think>yes? no?\n</think>\n\nyes")) as endpoint:
         assert (await ChatEndpoint(settings(endpoint)).ask(HELLO)).text == "yes"

@@ -28,6 +28,7 @@ _EVALUATION = typer.Option(help="file of queries to judge by; nothing of theirs 
 _OUTPUT = typer.Option(help="folder of the run")
 _JUDGE = typer.Option(help="words, the folder of a language model, or MODEL@ADDRESS of an endpoint")
 _GENERATOR = typer.Option(help="standin, or a language model: a folder, or hub:owner/model")
+_PER_MINUTE = typer.Option(help="most requests a minute to an endpoint; 0 for no limit")
 _INDEX = typer.Option(help="index of the current retriever")
 
 
@@ -41,6 +42,7 @@ def rounds(
     preset: Annotated[str, typer.Option(help="retriever: static, small, …, a folder, or hub:owner/model")] = "static",
     generator: Annotated[str, _GENERATOR] = "standin",
     judge: Annotated[str, _JUDGE] = "words",
+    per_minute: Annotated[float, _PER_MINUTE] = 0.0,
     arm: Annotated[Arm, typer.Option(help="what the reward looks at; two are control arms")] = Arm.BOTH,
     start: Annotated[
         Start, typer.Option(help="what later generators begin with; frozen: the first one writes again")
@@ -72,6 +74,7 @@ def rounds(
         ),
         generator=generator,
         judge=judge,
+        per_minute=per_minute,
         arm=arm,
         start=start,
         per=per,
@@ -149,6 +152,7 @@ def generator(
     output: Annotated[Path, _OUTPUT],
     generator: Annotated[str, _GENERATOR] = "standin",
     judge: Annotated[str, _JUDGE] = "words",
+    per_minute: Annotated[float, _PER_MINUTE] = 0.0,
     arm: Annotated[Arm, typer.Option(help="what the reward looks at")] = Arm.BOTH,
     given: Annotated[list[Path] | None, _GIVEN] = None,
     evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
@@ -172,7 +176,7 @@ def generator(
     with _open(index) as (opened, encoder):
         retriever = Retriever(opened, encoder)
         names = [name for name in targets(opened) if name not in forbidden.names]
-        asked = make_judge(judge, opened, output / "judge")
+        asked = make_judge(judge, opened, output / "judge", per_minute=per_minute)
         writer: QueryWriter
         with SampleWriter(output / "samples", _rank()) as samples:
             scorer = Scorer(retriever, asked, arm, samples)
@@ -198,6 +202,7 @@ def gepa(
     samples: Annotated[Path, typer.Option(help="folder of generated queries; no other queries are used")],
     rewriter: Annotated[str, typer.Option(help="MODEL@ADDRESS of the model that rewrites")],
     output: Annotated[Path, _OUTPUT],
+    per_minute: Annotated[float, _PER_MINUTE] = 0.0,
     reflection: Annotated[str | None, typer.Option(help="MODEL@ADDRESS of the model that reflects")] = None,
     training: Annotated[int, typer.Option(help="queries to improve on")] = 300,
     validation: Annotated[int, typer.Option(help="queries to choose by")] = 300,
@@ -214,8 +219,8 @@ def gepa(
         optimise(
             samples,
             Retriever(opened, encoder),
-            endpoint_rewriting(make_endpoint(rewriter, output / "replies")),
-            endpoint_reflection(make_endpoint(reflection or rewriter, output / "replies")),
+            endpoint_rewriting(make_endpoint(rewriter, output / "replies", per_minute=per_minute)),
+            endpoint_reflection(make_endpoint(reflection or rewriter, output / "replies", per_minute=per_minute)),
             read_instruction(None),
             output,
             GepaSettings(training=training, validation=validation, calls=calls, seed=seed),

@@ -7,7 +7,6 @@ endpoint, a causal language model on this machine, and (`word_judge.py`) a rule 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,6 @@ from typing import Any, Final, Literal, Protocol
 from sidecar.chat import ChatEndpoint, Message, Reply, json_object
 from sidecar.corpus.records import Declaration
 from sidecar.errors import SidecarError
-from sidecar.progress import Progress
-
-logger = logging.getLogger(__name__)
 
 STATEMENT_CHARACTERS: Final = 4_000
 """A longer statement or docstring is cut: what a short query asks about stands at the beginning."""
@@ -113,21 +109,14 @@ class EndpointJudge:
         return asyncio.run(self._judge(list(dict.fromkeys(asked)), asked))
 
     async def _judge(self, distinct: Sequence[Asked], asked: Sequence[Asked]) -> list[Verdict]:
-        with Progress("verdicts", len(distinct)) as progress:
-
-            async def one(question: Asked) -> Verdict:
-                verdict = await self._one(question)
-                progress.advance()
-                return verdict
-
-            try:
-                async with asyncio.TaskGroup() as group:
-                    tasks = {question: group.create_task(one(question)) for question in distinct}
-            except BaseExceptionGroup as errors:
-                # The first one says it; the others were cancelled or say the same.
-                raise errors.exceptions[0] from None
-            finally:
-                await self._chat.close()
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {question: group.create_task(self._one(question)) for question in distinct}
+        except BaseExceptionGroup as errors:
+            # The first one says it; the others were cancelled or say the same.
+            raise errors.exceptions[0] from None
+        finally:
+            await self._chat.close()
         return [tasks[question].result() for question in asked]
 
     async def _one(self, question: Asked) -> Verdict:
@@ -197,7 +186,7 @@ class LocalJudge:
         import torch
 
         verdicts: list[Verdict] = []
-        with Progress("verdicts", len(asked)) as progress, torch.inference_mode():
+        with torch.inference_mode():
             for start in range(0, len(asked), self._batch):
                 part = asked[start : start + self._batch]
                 inputs = self._tokenizer(
@@ -212,7 +201,6 @@ class LocalJudge:
                 ).logits[:, -1]
                 likely = torch.softmax(last[:, self._answers].float(), dim=1)[:, 0].tolist()
                 verdicts += [Verdict(yes > 0.5, f"yes with probability {yes:.2f}") for yes in likely]
-                progress.advance(len(part))
         return verdicts
 
     def _prompt(self, asked: Asked) -> str:

@@ -19,10 +19,17 @@ TOKEN: Final = "LEAN_SEARCH_ENDPOINT_TOKEN"
 """Environment variable with the endpoint's bearer token, so that it stands in no command line and no record."""
 
 
-def make_endpoint(
-    name: str, cache: Path | None, *, per_minute: float = 0.0, concurrent: int = 32, structured: bool = True
-) -> ChatEndpoint:
+CONCURRENT: Final = 32
+"""Requests to an endpoint that are under way at the same time."""
+
+
+def make_endpoint(name: str, cache: Path | None, *, per_minute: float = 0.0) -> ChatEndpoint:
     """The endpoint that `MODEL@ADDRESS` names.
+
+    Args:
+        name: Model and address.
+        cache: Folder for its replies; None to keep none.
+        per_minute: Most requests a minute; 0 for no limit.
 
     Raises:
         SidecarError: `bad_request` when it names none.
@@ -39,23 +46,23 @@ def make_endpoint(
         address,
         model,
         os.environ.get(TOKEN) or None,
-        concurrent=concurrent,
+        concurrent=CONCURRENT,
         per_minute=per_minute,
-        structured=structured,
     )
     return ChatEndpoint(settings, None if cache is None else ReplyCache(cache / "replies.sqlite"))
 
 
-def make_judge(name: str, index: Index, cache: Path) -> Judge:
+def make_judge(name: str, index: Index, cache: Path, *, per_minute: float = 0.0) -> Judge:
     """The judge of a name.
 
     Args:
         name: `words`, a folder, or `MODEL@ADDRESS`.
         index: Knows how rare words are.
         cache: Folder for verdicts of an endpoint.
+        per_minute: Most requests a minute to an endpoint; 0 for no limit.
     """
     if name == "words":
         return WordJudge(index)
     if "@" in name:
-        return EndpointJudge(make_endpoint(name, cache))
+        return EndpointJudge(make_endpoint(name, cache, per_minute=per_minute))
     return LocalJudge(Path(name))

@@ -57,7 +57,7 @@ class RoundsSettings:
     Attributes:
         rounds: Rounds after round 0.
         generator: `standin`, or a causal language model: its folder, or `hub:owner/model`.
-        judge: See `judges.make_judge`.
+        judge: See `judges.make_judge`; `per_minute` is the most that an endpoint is asked.
         arm: What the reward looks at, and by what generated queries are kept.
         start: Where the generators of later rounds begin: with the one before, with the base model, with the model
             after supervised fine-tuning alone; or `frozen`: the first generator writes again.
@@ -71,6 +71,7 @@ class RoundsSettings:
     retrieval: RetrievalSettings
     generator: str = STANDIN
     judge: str = "words"
+    per_minute: float = 0.0
     arm: Arm = Arm.BOTH
     start: Start = Start.PREVIOUS
     per: int = 1
@@ -278,7 +279,9 @@ class Rounds:
     def _scorer(self, index: Path, samples: Path, *, judge_all: bool) -> Iterator[tuple[Scorer, list[str]]]:
         with Index.open(index / "index") as opened, SampleWriter(samples) as writer:
             retriever = Retriever(opened, load_encoder(opened.manifest.vector_entry("search").encoder))
-            judge: Judge = make_judge(self._settings.judge, opened, self._output / "judge")
+            judge: Judge = make_judge(
+                self._settings.judge, opened, self._output / "judge", per_minute=self._settings.per_minute
+            )
             yield Scorer(retriever, judge, self._settings.arm, writer, judge_all=judge_all), self._names(opened)
 
     def _names(self, index: Index) -> list[str]:
