@@ -85,7 +85,7 @@ structure SimpRecord where
   position : Nat
   /-- The names, as `simp only […]` would show them. -/
   names : Array Name
-  /-- The environment at the end of the command. -/
+  /-- The environment at the end of the command, or of the `open … in` around the call. -/
   env : Environment
   /-- The namespace that is open there. -/
   currNamespace : Name
@@ -293,11 +293,20 @@ def Found.addNode (found : Found) (context : ContextInfo) (info : Info)
   | .ofCustomInfo custom => found.addBody context custom
   | _ => found
 
+/--
+The context of a part of a tree. A term `open … in` or `set_option … in` saves one of its own, and does so before the
+tactic blocks inside are run: the names in use are those at the end of the command even there.
+-/
+def enterContext? (inner : PartialContextInfo) (outer? : Option ContextInfo) : Option ContextInfo :=
+  match inner.mergeIntoOuter? outer?, outer? with
+  | some entered, some outer => some { entered with ngen := outer.ngen }
+  | entered?, _ => entered?
+
 /-- Adds what a tree tells. `closing?` belongs to the outermost tactic block around it. -/
 partial def Found.addTree (found : Found) (context? : Option ContextInfo)
     (closing? : Option MetavarContext) (tree : InfoTree) : Found :=
   match tree with
-  | .context inner rest => found.addTree (inner.mergeIntoOuter? context?) closing? rest
+  | .context inner rest => found.addTree (enterContext? inner context?) closing? rest
   | .hole _ => found
   | .node info children =>
     let extended : Found :=
