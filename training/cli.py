@@ -121,6 +121,29 @@ def mine(
     typer.echo(f"{written} hard negatives of {len(loaded.pairs.examples)} states in {output}")
 
 
+@application.command()
+def fusion(
+    index: Annotated[Path, typer.Option(help="index made with the encoder whose scores are weighed")],
+    data: Annotated[Path, typer.Option(help="as for `premises`; its validation part is fitted on")],
+    output: Annotated[Path, typer.Option(help="file to write: `fusion.json` in the encoder's folder")],
+    corpus: Annotated[Path | None, typer.Option(help="as for `premises`")] = None,
+    split: Annotated[str, typer.Option(help="as for `premises`")] = "module",
+    goals: Annotated[int, typer.Option(min=1, help="goals drawn from the validation part")] = 1_500,
+    threads: Annotated[int, typer.Option(help="of the encoder; 0 for half the cores")] = 0,
+) -> None:
+    """Learn how to weigh neural, symbolic and locality scores."""
+    from training.data.sources import ExampleSource, sample
+    from training.premises.fusion import learn
+
+    chosen = sample(ExampleSource.open(data, split).read("valid"), goals)
+    learned = learn(index, corpus or data.parent / "declarations", chosen, threads=threads)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    learned.write(output)
+    for way, figures in learned.record["held_out"]["figures"].items():
+        typer.echo(f"{way:<10}" + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+    typer.echo(f"written: {output}")
+
+
 def main() -> None:
     """Entry point."""
     use_quiet_threads()

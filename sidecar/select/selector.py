@@ -6,7 +6,8 @@ threads; a request that is cancelled ends with the stage that runs.
 
 Methods are fused by reciprocal rank (`sidecar.fusion`), because their scores have no common scale. On 800 Mathlib
 theorems and the premises that their proofs cite, fusion by rank kept more of them among the first 32 than weighted sums
-of the scores did, whatever the weights.
+of the scores did, whatever the weights. Where an encoder brings weights that were learned with it (`learned.py`), these
+decide instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sidecar.index.index import Index
 from sidecar.select.beside import Block, accept, make_block
 from sidecar.select.embeddings import Batcher, PremiseEmbeddings
 from sidecar.select.environment import Environment, Environments, unknown_environment
+from sidecar.select.learned import Candidates, LearnedFusion, require_fit
 from sidecar.select.locality import LocalityRanking, Place, namespace_of
 from sidecar.select.ranking import Ranking, rank
 from sidecar.select.request import (
@@ -86,9 +88,10 @@ class PremiseSelector:
         batcher: Encodes goals and unknown premises; its encoder must be the one that the index was made with.
         embeddings: Cache for unknown premises.
         environments: Registry behind environment ids; without one every id is unknown.
+        fusion: Learned weights; without them methods are fused by reciprocal rank.
 
     Raises:
-        SidecarError: `conflict` when the encoder is not the index's.
+        SidecarError: `conflict` when the encoder is not the index's, or not the one that the weights were fitted with.
     """
 
     def __init__(
@@ -97,8 +100,12 @@ class PremiseSelector:
         batcher: Batcher,
         embeddings: PremiseEmbeddings,
         environments: Environments | None = None,
+        fusion: LearnedFusion | None = None,
     ) -> None:
         index.require_encoder(batcher.encoder, "premises")
+        if fusion is not None:
+            require_fit(fusion, batcher.encoder)
+        self._fusion = fusion
         self._index = index
         self._batcher = batcher
         self._embeddings = embeddings
@@ -120,19 +127,8 @@ class PremiseSelector:
             raise SidecarError("bad_request", f"k is {request.k}", field="k", hint="ask for at least one premise")
         clock = Clock()
         with self._index.in_use():
-            with clock.stage("embed"):
-                environment = await self._environment(request.environment)
-                blocks = await self._prepare(request, environment)
-            with clock.stage("normalise"):
-                question = await asyncio.to_thread(self._question, request, environment, blocks)
-            # Encoding takes many short steps, each of which would wait for Python's lock while other rankings are made;
-            # the search by the vector takes one long step without the lock, beside which they cost no time.
-            vector = None if question.text is None else await self._encode(question.text, clock)
-            rankings, neural = await asyncio.gather(
-                asyncio.to_thread(self._rank, request, question, blocks, clock),
-                asyncio.to_thread(self._rank_by_vector, request, question, blocks, vector, clock),
-            )
-            premises = await asyncio.to_thread(self._finish, request, question, blocks, rankings | neural, clock)
+            question, blocks, rankings = await self._ranked(request, clock)
+            premises = await asyncio.to_thread(self._finish, request, question, blocks, rankings, clock)
         warnings = [warning for block in blocks for warning in block.warnings]
         return PremiseAnswer(
             premises=tuple(premises),
@@ -141,6 +137,36 @@ class PremiseSelector:
             visible=question.view.count,
             timings=clock.finish(),
         )
+
+    async def candidates(self, request: PremiseRequest) -> tuple[list[str], Candidates]:
+        """Names and features of everything that the methods rank for a request: what learned weights are fitted on.
+
+        Raises:
+            SidecarError: As `select`.
+        """
+        with self._index.in_use():
+            _, blocks, rankings = await self._ranked(request, Clock())
+            candidates = Candidates.of(rankings, self._index.deprecated)
+            beside = [premise.name for block in blocks for premise in block.premises]
+            size = self._index.size
+            names = self._index.names(candidates.numbers[candidates.numbers < size].tolist())
+            return [*names, *(beside[number - size] for number in candidates.numbers if number >= size)], candidates
+
+    async def _ranked(self, request: PremiseRequest, clock: Clock) -> tuple[_Question, list[Block], dict[str, Ranking]]:
+        """The checked request and what every method says."""
+        with clock.stage("embed"):
+            environment = await self._environment(request.environment)
+            blocks = await self._prepare(request, environment)
+        with clock.stage("normalise"):
+            question = await asyncio.to_thread(self._question, request, environment, blocks)
+        # Encoding takes many short steps, each of which would wait for Python's lock while other rankings are made;
+        # the search by the vector takes one long step without the lock, beside which they cost no time.
+        vector = None if question.text is None else await self._encode(question.text, clock)
+        rankings, neural = await asyncio.gather(
+            asyncio.to_thread(self._rank, request, question, blocks, clock),
+            asyncio.to_thread(self._rank_by_vector, request, question, blocks, vector, clock),
+        )
+        return question, blocks, rankings | neural
 
     async def _environment(self, environment: str | None) -> Environment | None:
         if environment is None:
@@ -269,7 +295,12 @@ class PremiseSelector:
             return []
         allowed = question.view.allowed
         with clock.stage("fuse"):
-            if request.method == "fused":
+            if request.method == "fused" and self._fusion is not None:
+                candidates = Candidates.of(rankings, self._index.deprecated)
+                likely = self._fusion.scores(candidates)
+                best = np.lexsort((candidates.numbers, -likely))[: request.k]
+                numbers, scores = candidates.numbers[best].tolist(), likely[best].tolist()
+            elif request.method == "fused":
                 # The neural ranking stays whole, so that nothing visible is missing when k is large.
                 telling = {name: one.numbers if name == "neural" else _telling(one) for name, one in rankings.items()}
                 fused = fuse(telling, WEIGHTS, request.k, RANK_CONSTANT)

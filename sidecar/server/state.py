@@ -30,6 +30,7 @@ from sidecar.search.links import DocumentationLinks
 from sidecar.search.rewriters import make_rewriter
 from sidecar.select.embeddings import PremiseEmbeddings
 from sidecar.select.environment import Environments
+from sidecar.select.learned import fusion_beside
 from sidecar.select.selector import PremiseSelector
 from sidecar.server.metrics import Metrics
 from sidecar.settings import Settings
@@ -272,7 +273,13 @@ class ServerState:
                 index=index,
                 batchers=batchers,
                 embeddings=embeddings,
-                selector=PremiseSelector(index, batchers["premises"], embeddings, self.environments),
+                selector=PremiseSelector(
+                    index,
+                    batchers["premises"],
+                    embeddings,
+                    self.environments,
+                    fusion_beside(batchers["premises"].encoder),
+                ),
                 engine=SearchEngine(
                     index,
                     batchers["search"],

@@ -11,7 +11,8 @@ theorem's name: 90, 5 and 5 of a hundred.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -101,6 +102,16 @@ class ExampleSource:
         key = example.module if self.split == "module" else example.theorem
         place = int.from_bytes(hashlib.sha1(key.encode(), usedforsecurity=False).digest()[:8], "big") % 100
         return "train" if place < _LAST_TRAINED else "valid" if place < _LAST_VALID else "test"
+
+
+def sample(examples: Iterable[PremiseExample], size: int, seed: int = 0) -> list[PremiseExample]:
+    """A fixed sample of written (not generated) examples, in order of modules and lines.
+
+    That order lets whoever asks about a file encode its texts once.
+    """
+    written = [example for example in examples if not example.generated]
+    random.Random(seed).shuffle(written)
+    return sorted(written[:size], key=lambda example: (example.module, example.line or 0))
 
 
 def naive(example: PremiseExample) -> PremiseExample | None:

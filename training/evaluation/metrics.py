@@ -78,6 +78,10 @@ def ndcg(judged: Judged, k: int) -> float:
     return float(1.0 / np.log2(1.0 + judged.ranks[0]))
 
 
+_DRAWN_AT_ONCE = 1 << 20
+"""Values that a bootstrap draws at one time; bounds its memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A mean with the bounds of its 95 % bootstrap interval over n queries."""
@@ -98,9 +102,13 @@ def bootstrap(values: Sequence[float] | npt.NDArray[np.float64], *, samples: int
     if array.size == 0:
         return Interval(float("nan"), float("nan"), float("nan"), 0)
     generator = np.random.default_rng(seed)
-    means = np.empty(samples)
-    for index in range(samples):
-        means[index] = array[generator.integers(0, array.size, array.size)].mean()
+    at_once = max(1, _DRAWN_AT_ONCE // array.size)
+    means = np.concatenate(
+        [
+            array[generator.integers(0, array.size, (min(at_once, samples - begin), array.size))].mean(axis=1)
+            for begin in range(0, samples, at_once)
+        ]
+    )
     low, high = np.quantile(means, [0.025, 0.975])
     return Interval(float(array.mean()), float(low), float(high), int(array.size))
 

@@ -1,0 +1,204 @@
+"""Learns how to weigh what the neural, the symbolic and the locality ranking say about a candidate.
+
+In: an index, goals whose premises are known and that the encoder was not trained on. Out: a `LearnedFusion`, fitted by
+logistic regression over the features of every candidate; written beside the encoder, it is what the selector uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sidecar.corpus.source import open_corpus
+from sidecar.encoder.base import FloatMatrix
+from sidecar.encoder.batcher import MicroBatcher
+from sidecar.encoder.load import load_encoder
+from sidecar.errors import SidecarError
+from sidecar.index.index import Index
+from sidecar.progress import Progress
+from sidecar.select.embeddings import PremiseEmbeddings
+from sidecar.select.learned import FEATURES, Candidates, LearnedFusion
+from sidecar.select.request import Method, PremiseRequest
+from sidecar.select.selector import PremiseSelector
+from training.data.context import FileContexts
+from training.data.examples import PremiseExample
+from training.premises.record import examples_digest
+
+WRONG_A_GOAL: Final = 200
+"""Candidates that are no premise and are learned from, a goal: all high ones and some of the others."""
+
+HELD_OUT: Final = 5
+"""One module in so many is kept out of fitting, to say how well it works."""
+
+DEPTHS: Final = (16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One goal with its candidates.
+
+    Attributes:
+        example: The goal.
+        names: Of each candidate.
+        candidates: The candidates.
+    """
+
+    example: PremiseExample
+    names: Sequence[str]
+    candidates: Candidates
+
+    @property
+    def right(self) -> npt.NDArray[np.bool_]:
+        """Which candidates are premises of the goal."""
+        gold = set(self.example.gold)
+        return np.array([name in gold for name in self.names], dtype=np.bool_)
+
+
+def question(example: PremiseExample, contexts: FileContexts, k: int, method: Method = "fused") -> PremiseRequest:
+    """The request that the Lean plugin would send from the example's place."""
+    return PremiseRequest(
+        goal=example.state,
+        k=k,
+        imports=contexts.imports(example),
+        premises=contexts.before(example),
+        theorem=example.theorem,
+        module=example.module,
+        method=method,
+    )
+
+
+def fit(answered: Sequence[Answered], encoder: str, *, seed: int = 0) -> LearnedFusion:
+    """Fit the weights; every goal weighs the same, however many premises it has.
+
+    Args:
+        answered: Goals; one without any right candidate teaches nothing.
+        encoder: Fingerprint of the encoder.
+        seed: Decides which wrong candidates are learned from.
+
+    Raises:
+        SidecarError: `bad_request` when no goal has a right candidate.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    generator = np.random.default_rng(seed)
+    features: list[FloatMatrix] = []
+    labels: list[npt.NDArray[np.bool_]] = []
+    weights: list[npt.NDArray[np.float64]] = []
+    for one in answered:
+        right = one.right
+        if not right.any():
+            continue
+        wrong = np.flatnonzero(~right)
+        if len(wrong) > WRONG_A_GOAL:
+            # Half are those that some method puts high, where the order matters most.
+            early = one.candidates.features[wrong][:, _EARLY].max(axis=1)
+            high = wrong[np.argsort(-early, kind="stable")[: WRONG_A_GOAL // 2]]
+            others = np.setdiff1d(wrong, high)
+            wrong = np.concatenate([high, generator.choice(others, WRONG_A_GOAL - len(high), replace=False)])
+        rows = np.concatenate([np.flatnonzero(right), wrong])
+        features.append(one.candidates.features[rows])
+        labels.append(right[rows])
+        share = np.where(right[rows], 1.0 / right.sum(), 1.0 / max(len(wrong), 1))
+        weights.append(share)
+    if not features:
+        raise SidecarError(
+            "bad_request",
+            f"none of {len(answered)} goals has a premise among its candidates",
+            field="data",
+            hint="give the corpus and the index that the examples were made for",
+        )
+    matrix = np.concatenate(features).astype(np.float64)
+    mean, spread = matrix.mean(axis=0), matrix.std(axis=0)
+    spread[spread < 1e-9] = 1.0
+    model = LogisticRegression(C=1.0, max_iter=500)
+    model.fit((matrix - mean) / spread, np.concatenate(labels), sample_weight=np.concatenate(weights))
+    learned = model.coef_[0] / spread
+    return LearnedFusion(tuple(learned.tolist()), float(model.intercept_[0] - mean @ learned), encoder, {})
+
+
+_EARLY: Final = [number for number, name in enumerate(FEATURES) if name.endswith(" early") and "×" not in name]
+
+
+def judge(answered: Sequence[Answered], fusion: LearnedFusion) -> dict[str, dict[str, float]]:
+    """Mean recall at `DEPTHS` of the learned order, of each method alone, and of the first two taken in turns."""
+    ways: dict[str, Any] = {
+        "learned": lambda one: np.argsort(-fusion.scores(one.candidates), kind="stable"),
+        "neural": lambda one: _by(one, "neural"),
+        "symbolic": lambda one: _by(one, "symbolic"),
+        "union": lambda one: _in_turns(_by(one, "neural"), _by(one, "symbolic")),
+    }
+    found: dict[str, dict[str, float]] = {}
+    for way, order_of in ways.items():
+        found[way] = {}
+        for k in DEPTHS:
+            values = [float(one.right[order_of(one)[:k]].sum()) / len(one.example.gold) for one in answered]
+            found[way][f"recall@{k}"] = round(float(np.mean(values)), 4) if values else 0.0
+    return found
+
+
+def _by(one: Answered, method: str) -> npt.NDArray[np.int64]:
+    early = one.candidates.features[:, FEATURES.index(f"{method} early")]
+    return np.argsort(-early, kind="stable").astype(np.int64)
+
+
+def _in_turns(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    both = np.stack([first, second], axis=1).ravel()
+    _, places = np.unique(both, return_index=True)
+    return both[np.sort(places)]
+
+
+async def answer(index: Index, corpus: Path, examples: Sequence[PremiseExample], *, threads: int = 0) -> list[Answered]:
+    """Candidates of every goal, as the selector finds them."""
+    encoder = load_encoder(index.manifest.encoder_name, threads=threads)
+    contexts = FileContexts(open_corpus(corpus), examples)
+    batcher = MicroBatcher(encoder, waiting_limit=100_000)
+    answered = []
+    with tempfile.TemporaryDirectory() as cache:
+        embeddings = PremiseEmbeddings(Path(cache), encoder.fingerprint, 1 << 32)
+        selector = PremiseSelector(index, batcher, embeddings)
+        try:
+            with Progress("goals", len(examples)) as progress:
+                for example in examples:
+                    answered.append(Answered(example, *await selector.candidates(question(example, contexts, 1))))
+                    progress.advance()
+        finally:
+            embeddings.close()
+            await batcher.close()
+    return answered
+
+
+def learn(folder: Path, corpus: Path, examples: Sequence[PremiseExample], *, threads: int = 0) -> LearnedFusion:
+    """Fit on four modules of five, say how well it does on the fifth, then fit on all.
+
+    Args:
+        folder: The index; its encoder's scores are learned from.
+        corpus: The corpus that the examples were made from.
+        examples: Goals of the validation split.
+        threads: Of the encoder.
+    """
+    with Index.open(folder, threads=threads) as index:
+        answered = asyncio.run(answer(index, corpus, examples, threads=threads))
+        fingerprint = load_encoder(index.manifest.encoder_name, threads=threads).fingerprint
+    kept = [one for one in answered if not _held_out(one.example)]
+    held_out = [one for one in answered if _held_out(one.example)]
+    judged = judge(held_out, fit(kept, fingerprint)) if kept and held_out else {}
+    fusion = fit(answered, fingerprint)
+    record = {
+        "goals": len(answered),
+        "digest": examples_digest(examples),
+        "held_out": {"goals": len(held_out), "fitted_on": len(kept), "figures": judged},
+    }
+    return LearnedFusion(fusion.weights, fusion.bias, fusion.encoder, record)
+
+
+def _held_out(example: PremiseExample) -> bool:
+    digest = hashlib.sha1(example.module.encode(), usedforsecurity=False).digest()
+    return digest[0] % HELD_OUT == 0
