@@ -75,18 +75,31 @@ def targetsOf (start : Environment) (trees : PersistentArray InfoTree) : Array T
 def isSampled (fraction : Nat) (name : Name) : Bool :=
   fraction ≤ 1 || (fnv1a name.toString.toUTF8).toNat % fraction == 0
 
+/-- The module that brings the tactic. -/
+def pluginModule : Name := `LeanHammerExt.Hammer
+
+/-- The libraries that Lake loads for the plugin. Without them `duper` is interpreted, and far slower than elsewhere. -/
+def readPluginSetup : IO ModuleSetup := do
+  let provenance : Provenance ← provenanceOf pluginModule
+  match ← readSetup? pluginModule provenance with
+  | some setup => return setup
+  | none =>
+    IO.eprintln s!"Lake tells nothing about {pluginModule}; `duper` is interpreted, and slower than elsewhere"
+    return plainSetup pluginModule
+
 /-- Elaborates a source file with the plugin among its imports. -/
 def elaborateWithPlugin (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO Elaborated := do
-  for library in setup.dynlibs do
+  let plugin : ModuleSetup ← readPluginSetup
+  for library in setup.dynlibs ++ plugin.dynlibs do
     loadDynlib library
   let source : String ← IO.FS.readFile file
   let input : Parser.InputContext := Parser.mkInputContext source file.toString
   let (header, parserState, headerMessages) ← Parser.parseHeader input
   let options : Options := elaborationOptions setup
   let own : Array Import := (HeaderSyntax.imports header).map fun (item : Import) => { module := item.module }
-  let imports : Array Import := own ++ #[{ module := `LeanHammerExt.Hammer }]
+  let imports : Array Import := own ++ #[{ module := pluginModule }]
   let (env, messages) ← processHeaderCore { byteIdx := 0 } imports false options headerMessages input
-    (plugins := setup.plugins) (mainModule := moduleName)
+    (plugins := setup.plugins ++ plugin.plugins) (mainModule := moduleName)
   elaborateCommands input parserState env messages options
 
 /-- Runs a tactic on a statement; says whether it closes it, without `sorry`. -/
