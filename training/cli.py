@@ -144,6 +144,32 @@ def fusion(
     typer.echo(f"written: {output}")
 
 
+@application.command()
+def check(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="folders with run.json; by default the models of the package")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="the examples of the runs: check them too")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="the corpus of the runs: check the very pairs too")] = None,
+    cache: Annotated[Path | None, typer.Option(help="as for `premises`")] = None,
+) -> None:
+    """Check that nothing which models are evaluated on was trained on."""
+    from training import check as checking
+
+    found = folders if folders else checking.shipped_records()
+    faulty = False
+    for folder in found:
+        faults = checking.check(folder, data, corpus, cache)
+        typer.echo(f"{folder}: {'nothing evaluated was trained on' if not faults else f'{len(faults)} faults'}")
+        for fault in faults[:20]:
+            typer.echo(f"  {fault}")
+        faulty = faulty or bool(faults)
+    if not found:
+        typer.echo("no model of the package has a record")
+    if faulty:
+        raise SystemExit(1)
+
+
 def main() -> None:
     """Entry point."""
     use_quiet_threads()

@@ -16,6 +16,8 @@ import pytest
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
 from tests.training.made_up import write_encoder, write_library, write_pairs
+from training.check import check, overlaps, shipped_records
+from training.data.examples import Positive, PremiseExample
 from training.premises import mining
 from training.premises.record import read_record
 from training.premises.run import MODEL, Places, TrainingData, Watching, run
@@ -118,6 +120,67 @@ def test_a_run_is_not_overwritten_and_another_one_is_refused_by_what_differs(wor
     assert "settings.preset is" in message
     assert "settings.batch is 12 there and 6 here" in message
     assert "inputs.base.model.safetensors" in message
+
+
+def test_a_finished_run_is_finished_and_its_record_completed(world: Path, finished: Path) -> None:
+    output = world / "again"
+    shutil.copytree(finished, output)
+    shutil.rmtree(output / MODEL)
+    whole = read_record(finished)
+    assert whole is not None
+    (output / "run.json").write_text(json.dumps({"settings": whole["settings"]}))
+    record = run(_settings(world), _places(world, output), watching=WATCHING, resume=True)
+    assert record["trained_on"] == whole["trained_on"]
+    assert _losses(output) == _losses(finished)
+    assert load_encoder(str(output / MODEL)).fingerprint == load_encoder(str(finished / MODEL)).fingerprint
+
+
+def test_the_check_finds_what_is_evaluated_among_what_was_trained_on(
+    world: Path, finished: Path, tmp_path: Path
+) -> None:
+    data, corpus, cache = world / "premises", world / "declarations", world / "cache"
+    assert check(finished / MODEL) == []
+    assert check(finished / MODEL, data, corpus, cache) == []
+    record = json.loads((finished / "run.json").read_text())
+
+    def faults(**changes: Any) -> str:
+        (tmp_path / "run.json").write_text(json.dumps(record | changes))
+        return "; ".join(check(tmp_path, data, corpus, cache))
+
+    removed = record["decontamination"]["removed"]
+    against = {"valid": record["decontamination"]["against"]["valid"]}
+    assert "the test part was taken out" in faults(decontamination={"against": against, "removed": removed})
+    wrong = {"against": record["decontamination"]["against"], "removed": removed | {"gold_pairs": 0}}
+    assert "gold_pairs is 0 in the record" in faults(decontamination=wrong)
+    assert "more than the" in faults(trained_on=record["trained_on"] | {"pairs": 10_000})
+    assert "are not those that were trained on" in faults(trained_on=record["trained_on"] | {"digest": "0"})
+    assert "is not the file that the run read" in faults(inputs={"data": {"pairs-train-000.jsonl.gz": "0"}})
+    assert "no inputs" in faults(inputs={})
+    with pytest.raises(SidecarError, match="has no run"):
+        check(world, data)
+
+
+def test_overlaps_are_found_whatever_the_white_space() -> None:
+    asked = PremiseExample("asked", "M", 1, "h : a\n⊢ b  c", "", (Positive("p"),))
+    for trained in (
+        replace(asked, theorem="copy", state="h :  a\n⊢ b c"),
+        replace(asked, state="⊢ other"),
+        replace(asked, theorem="twin", state="x : Nat\n⊢ b c"),
+    ):
+        assert len(list(overlaps([trained], [asked]))) >= 1
+    harmless = replace(asked, theorem="other", state="x : Nat\n⊢ b c", positives=(Positive("q"),))
+    assert list(overlaps([harmless], [asked])) == []
+
+
+def test_no_shipped_model_was_trained_on_what_it_is_evaluated_on() -> None:
+    for folder in shipped_records():
+        assert check(folder) == []
+
+
+@pytest.mark.shared_data
+def test_no_shipped_model_was_trained_on_the_real_evaluation_data(shared: Path) -> None:
+    for folder in shipped_records():
+        assert check(folder, shared / "data" / "premises") == []
 
 
 def test_a_run_on_other_data_is_refused(world: Path, finished: Path, tmp_path: Path) -> None:

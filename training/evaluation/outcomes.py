@@ -112,7 +112,9 @@ def breakdown(outcomes: Sequence[Outcome], label: Labels, k: int) -> dict[str, I
 def by_number(example: PremiseExample, premise: str) -> str:
     """How many premises the goal has."""
     count = len(example.gold)
-    return next(f"{low:>2}–{high}" for low, high in ((1, 1), (2, 2), (3, 4), (5, 8), (9, 999)) if low <= count <= high)
+    if count <= 2:
+        return str(count)
+    return "3 or 4" if count <= 4 else "5 to 8" if count <= 8 else "9 or more"
 
 
 def by_origin(example: PremiseExample, premise: str) -> str:
