@@ -108,16 +108,15 @@ def mine(
     ray: Annotated[str | None, typer.Option(help="address of a Ray cluster, or local")] = None,
 ) -> None:
     """Find premises that a model ranks too high, for `premises --hard-negatives`."""
+    from sidecar.spread import spread_over
     from training.premises import mining
     from training.premises.run import Places, TrainingData
     from training.premises.settings import RunSettings
-    from training.spread import spread_over
 
     spread = spread_over(ray)
     places = Places(corpus or data.parent / "declarations", data, output, cache or output.parent / "cache")
     loaded = TrainingData.load(RunSettings(preset=model, split=split), places)
-    name = str(Path(model).resolve()) if Path(model).is_dir() else model
-    written = mining.mine(name, loaded.pairs, loaded.library, output, spread, depth=depth)
+    written = mining.mine(model, loaded.pairs, loaded.library, output, spread, depth=depth)
     typer.echo(f"{written} hard negatives of {len(loaded.pairs.examples)} states in {output}")
 
 

@@ -24,6 +24,7 @@ def build(
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
     threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:N."),
+    ray: str | None = typer.Option(None, help="Address of a Ray cluster that encodes, or local; none is needed."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Build an index. An interrupted build goes on where it stopped when the same command is given again."""
@@ -37,6 +38,11 @@ def build(
     folder = output or Settings().data_folder / "default"
     corpus = example_corpus() if source is None else open_corpus(source, format_)
     loaded = load_encoder(encoder, threads=threads or usable_cores(), device=device)
+    if ray is not None:
+        from sidecar.encoder.spread import SpreadEncoder
+        from sidecar.spread import spread_over
+
+        loaded = SpreadEncoder(loaded, spread_over(ray))
     manifest = build_index(corpus, folder, loaded)
     summary = {"folder": str(folder), **manifest.summary()}
     if as_json:

@@ -98,10 +98,12 @@ class VectorFile:
             vectors[list(plan.known)] = self._known.matrix[list(plan.known.values())]
         # Texts of one length share a batch of the model without padding.
         places = sorted(plan.encoded, key=lambda place: len(texts[place]))
-        for start in range(0, len(places), TEXTS_AT_ONCE):
+        # A cluster needs larger lots than one machine to be busy.
+        at_once: int = getattr(self.encoder, "texts_at_once", TEXTS_AT_ONCE)
+        for start in range(0, len(places), at_once):
             if stop.is_set():
                 break
-            chosen = places[start : start + TEXTS_AT_ONCE]
+            chosen = places[start : start + at_once]
             vectors[chosen] = self.encoder.encode([texts[place] for place in chosen], "declaration")
         return vectors
 

@@ -15,6 +15,7 @@ import pytest
 
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
+from sidecar.spread import Here
 from tests.training.made_up import write_encoder, write_library, write_pairs
 from training.check import check, overlaps, shipped_records
 from training.data.examples import Positive, PremiseExample
@@ -23,7 +24,6 @@ from training.premises.record import read_record
 from training.premises.run import MODEL, Places, TrainingData, Watching, run
 from training.premises.settings import RunSettings
 from training.premises.trainer import METRICS, newest_checkpoint, read_metrics
-from training.spread import Here
 
 WATCHING = Watching(probe_goals=8, probe_premises=0, probe_every=4, log_every=1, save_every=4)
 UNWATCHED = Watching(probe_goals=0, log_every=1, save_every=100)

@@ -12,26 +12,27 @@ import hashlib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sidecar.encoder.base import FloatMatrix, Purpose
+from sidecar.encoder.base import Encoder, FloatMatrix, Purpose
+from sidecar.encoder.load import load_encoder
+from sidecar.encoder.spread import TEXTS_AT_ONCE, SpreadEncoder
 from sidecar.errors import SidecarError
 from sidecar.progress import Progress
+from sidecar.spread import Here, Spread
 from sidecar.text.goal import goal_text
 from training.data.examples import PremiseExample
 from training.data.library import PremiseLibrary
 from training.premises.pairs import TrainingPairs
-from training.spread import Spread
 
 IntArray = npt.NDArray[np.int64]
 
 DEPTH: Final = 32
 """Premises that are kept for a state."""
 
-_TEXTS_AT_ONCE: Final = 4_096
 _STATES_AT_ONCE: Final = 256
 
 
@@ -51,8 +52,11 @@ def mine(
     Returns:
         Number of (state, premise) entries written.
     """
-    premises = _vectors(model, library.texts, "declaration", spread, "premises")
-    states = _vectors(model, [example.state for example in pairs.examples], "goal", spread, "states")
+    encoder = load_encoder(model)
+    if not isinstance(spread, Here):
+        encoder = SpreadEncoder(encoder, spread)
+    premises = _vectors(encoder, library.texts, "declaration", "premises")
+    states = _vectors(encoder, [example.state for example in pairs.examples], "goal", "states")
     shared = spread.share((premises, library))
     pieces = (
         (states[begin : begin + _STATES_AT_ONCE], _asked(pairs, library, begin, begin + _STATES_AT_ONCE), depth)
@@ -125,32 +129,16 @@ def _keys(examples: Sequence[PremiseExample]) -> npt.NDArray[np.uint64]:
     return np.frombuffer(digests, dtype=np.uint64)
 
 
-def _vectors(model: str, texts: Sequence[str], purpose: Purpose, spread: Spread, label: str) -> FloatMatrix:
-    pieces = ((list(texts[begin : begin + _TEXTS_AT_ONCE]),) for begin in range(0, len(texts), _TEXTS_AT_ONCE))
+def _vectors(encoder: Encoder, texts: Sequence[str], purpose: Purpose, label: str) -> FloatMatrix:
     found = []
     with Progress(label, len(texts)) as progress:
-        for vectors in spread.map(_encode, pieces, spread.share((model, purpose))):
-            found.append(vectors)
-            progress.advance(len(vectors))
+        for begin in range(0, len(texts), TEXTS_AT_ONCE):
+            lot = texts[begin : begin + TEXTS_AT_ONCE]
+            if purpose == "goal":
+                lot = [goal_text(text, encoder.max_tokens, encoder.count_tokens).text for text in lot]
+            found.append(encoder.encode(lot, purpose))
+            progress.advance(len(lot))
     return np.concatenate(found)
-
-
-_loaded: dict[str, Any] = {}
-"""The encoder that this process has loaded; on a cluster a worker encodes many pieces."""
-
-
-def _encode(shared: tuple[str, Purpose], texts: list[str]) -> FloatMatrix:
-    from sidecar.encoder.load import load_encoder
-
-    model, purpose = shared
-    if model not in _loaded:
-        _loaded.clear()
-        _loaded[model] = load_encoder(model)
-    encoder = _loaded[model]
-    if purpose == "goal":
-        texts = [goal_text(text, encoder.max_tokens, encoder.count_tokens).text for text in texts]
-    vectors: FloatMatrix = encoder.encode(texts, purpose)
-    return vectors
 
 
 _Asked = list[tuple[int, int, IntArray]]
