@@ -4,6 +4,9 @@ In: embeddings of B states and of their P premises (positives and negatives of a
 which premises count as its positives. Out: the InfoNCE loss of "Premise Selection for a Lean Hammer" (Zhu et al. 2025,
 section 4): for state i with premise i+ the loss is −log of exp(cos(s_i, p_i+)/τ) over the same sum for all premises of
 the batch, without those that are known positives of s_i.
+
+Negatives come from the batch, so the loss of one batch of 64 is not that of four batches of 16 whose gradients are
+accumulated, which is lower and teaches less. Gradient caching gives the former for the memory of the latter.
 """
 
 from __future__ import annotations

@@ -1,0 +1,81 @@
+"""Nothing that an evaluation asks goes through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training.check import overlaps
+from training.data.decontamination import Decontamination
+from training.data.examples import Positive, PremiseExample
+
+ASKED = PremiseExample(
+    "asked", "M", 1, "x y : Nat\nh : x < y\n⊢ x ≤ y", "theorem asked", (Positive("Nat.le_of_lt"), Positive("b"))
+)
+
+
+def _kept(*examples: PremiseExample) -> tuple[list[PremiseExample], Decontamination]:
+    filter_ = Decontamination([ASKED])
+    return list(filter_.filter(examples)), filter_
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        ASKED.state,
+        "x y :  Nat\r\nh : x < y\n\n⊢ x ≤ y",
+        "h : x < y\nx y : Nat\n⊢ x ≤ y",
+    ],
+)
+def test_the_same_state_is_dropped_however_it_is_laid_out(state: str) -> None:
+    kept, filter_ = _kept(replace(ASKED, theorem="other", state=state, positives=(Positive("c"),)))
+    assert kept == []
+    assert filter_.removed.same_state == 1
+
+
+def test_a_pair_of_the_same_target_and_a_gold_premise_is_dropped_and_the_others_stay() -> None:
+    other = replace(ASKED, theorem="other", state="⊢ x ≤ y", positives=(Positive("b"), Positive("c")))
+    kept, filter_ = _kept(other)
+    assert [example.gold for example in kept] == [("c",)]
+    assert (filter_.removed.gold_pairs, filter_.removed.kept_pairs) == (1, 1)
+    assert filter_.leaking(other) == {"b"}
+    kept, filter_ = _kept(replace(other, positives=(Positive("b"),)))
+    assert kept == []
+    assert filter_.removed.emptied == 1
+
+
+def test_other_states_go_through_untouched() -> None:
+    other = replace(ASKED, theorem="other", state="⊢ y ≤ x")
+    kept, filter_ = _kept(other)
+    assert kept == [other]
+    assert not filter_.contaminated(other)
+    assert filter_.contaminated(ASKED)
+
+
+_TARGETS = st.sampled_from(["a = b", "b = a", "a ≤ b"])
+_HYPOTHESES = st.lists(st.sampled_from(["h : p", "g : q", "n : Nat"]), unique=True)
+_EXAMPLES = st.builds(
+    lambda number, target, hypotheses, gold: PremiseExample(
+        f"t{number}", "M", 1, "\n".join([*hypotheses, f"⊢ {target}"]), "", tuple(Positive(name) for name in gold)
+    ),
+    st.integers(0, 10**6),
+    _TARGETS,
+    _HYPOTHESES,
+    st.lists(st.sampled_from("pqrs"), min_size=1, unique=True),
+)
+
+
+@given(st.lists(_EXAMPLES, max_size=6), st.lists(_EXAMPLES, max_size=6))
+def test_a_plainer_comparison_finds_nothing_in_what_is_left(
+    trained: list[PremiseExample], evaluated: list[PremiseExample]
+) -> None:
+    names = {example.theorem for example in evaluated}
+    trained = [example for example in trained if example.theorem not in names]
+    filter_ = Decontamination(evaluated)
+    kept = list(filter_.filter(trained))
+    assert list(overlaps(kept, evaluated)) == []
+    removed = filter_.removed
+    assert removed.kept + removed.same_state + removed.emptied == len(trained)
