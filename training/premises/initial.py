@@ -1,7 +1,6 @@
-"""The static tier before anything has trained it.
+"""The table of token vectors that training of the `static` tier begins with.
 
-In: the word vectors at the bottom of MiniLM. Out: a table of token vectors, and a weight a token. Training starts from
-the same table.
+In: the word vectors at the bottom of a BERT model. Out: a table of token vectors, and a weight a token.
 """
 
 from __future__ import annotations
