@@ -30,7 +30,7 @@ MOST_NAMED: Final = 4_096
 """Rows that share a spelling and are looked at, the most used first: some 6,000 names end in `mk`."""
 
 _BEFORE: Final = re.compile(r"(?:#(?:check|print)\s+)?[@`\"]*(?:_root_\.)?")
-_AFTER: Final = re.compile(r"[`\".,;:]+$")
+_AFTER: Final = re.compile(r"[`\".,;:]+[?!]*$")  # a name may end in ? or !, a quoted one does not
 _KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
 _NAME: Final = r"(?:«[^«»]*»|[^\s«:(\[{⦃])+"
 # Prose begins with such words too (`class group`, `field of fractions`): only what goes on like a statement is one.

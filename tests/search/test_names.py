@@ -128,6 +128,8 @@ def test_plain_words(query: str) -> None:
 def test_what_people_put_around_names() -> None:
     assert spelled_name(" `List.map`. ") == "List.map"
     assert spelled_name("#check @List.map") == "List.map"
+    assert spelled_name("`List.map`?") == spelled_name('"List.map"!') == "List.map"
+    assert spelled_name("List.head?") == spelled_name("`List.head?`.") == spelled_name("`List.head?`?") == "List.head?"
     assert spelled_name("") == ""
 
 
