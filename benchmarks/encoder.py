@@ -38,7 +38,7 @@ from sidecar.text.declaration import declaration_text  # noqa: E402
 from sidecar.text.goal import goal_text  # noqa: E402
 
 BATCHES = (1, 8, 64)
-LENGTHS = (16, 64, 128, 256)
+LENGTHS = (16, 32, 64)
 LEAST_TEXTS = 16
 EMBEDDED_AT_ONCE = 2_000
 
