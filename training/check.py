@@ -11,7 +11,8 @@ is left. With the corpus as well, the very pairs that were trained on are number
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,12 +52,13 @@ def check(folder: Path, data: Path | None = None, corpus: Path | None = None, ca
     if faults or data is None:
         return faults
     source = ExampleSource.open(data, record["source"]["split"])
-    faults += _of_files(record, source)
+    hashes = records.input_hashes(source.folder, source.files())
+    faults += _of_files(record, hashes)
     if faults:
         return faults
-    evaluated = {part: list(source.read(part)) for part in EVALUATED}
-    faults += _of_parts(record, evaluated)
-    faults += _of_training(record, source, [example for examples in evaluated.values() for example in examples])
+    found = _find(source, tuple(sorted(hashes.items())))
+    faults += _of_parts(record, found)
+    faults += _of_training(record, found)
     if corpus is not None and not faults:
         faults += _of_pairs(record, data, corpus, cache or folder / "cache")
     return faults
@@ -78,28 +80,51 @@ def _of_record(record: dict[str, Any]) -> Iterator[str]:
         yield "no file of examples is named"
 
 
-def _of_files(record: dict[str, Any], source: ExampleSource) -> Iterator[str]:
+def _of_files(record: dict[str, Any], found: dict[str, str]) -> Iterator[str]:
     named = record["inputs"]["data"]
-    found = records.input_hashes(source.folder, source.files())
     for name in sorted(named.keys() | found.keys()):
         if named.get(name) != found.get(name):
             yield f"{name} is not the file that the run read ({named.get(name)} then, {found.get(name)} now)"
 
 
-def _of_parts(record: dict[str, Any], evaluated: dict[str, list[PremiseExample]]) -> Iterator[str]:
-    for part, examples in evaluated.items():
-        if record["decontamination"]["against"][part]["digest"] != records.examples_digest(examples):
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What some data give when evaluation is taken out of training again.
+
+    Attributes:
+        digests: Of each evaluation part.
+        removed: Counts of decontamination.
+        overlaps: See `overlaps`.
+    """
+
+    digests: dict[str, str]
+    removed: dict[str, int]
+    overlaps: tuple[str, ...]
+
+
+@lru_cache(maxsize=4)
+def _find(source: ExampleSource, hashes: tuple[tuple[str, str], ...]) -> _Found:
+    """Read the data once for all models that were trained on them; `hashes` are those of the files."""
+    parts = {part: list(source.read(part)) for part in EVALUATED}
+    evaluated = [example for examples in parts.values() for example in examples]
+    filter_ = Decontamination(evaluated)
+    kept = list(filter_.filter(source.read("train")))
+    digests = {part: records.examples_digest(examples) for part, examples in parts.items()}
+    return _Found(digests, asdict(filter_.removed), tuple(overlaps(kept, evaluated)))
+
+
+def _of_parts(record: dict[str, Any], found: _Found) -> Iterator[str]:
+    for part, digest in found.digests.items():
+        if record["decontamination"]["against"][part]["digest"] != digest:
             yield f"the {part} part is not the one that was taken out of the training data"
 
 
-def _of_training(record: dict[str, Any], source: ExampleSource, evaluated: list[PremiseExample]) -> Iterator[str]:
-    filter_ = Decontamination(evaluated)
-    kept = list(filter_.filter(source.read("train")))
-    for name, count in asdict(filter_.removed).items():
+def _of_training(record: dict[str, Any], found: _Found) -> Iterator[str]:
+    for name, count in found.removed.items():
         said = record["decontamination"]["removed"].get(name)
         if said != count:
             yield f"decontamination: {name} is {said} in the record and {count} for these data"
-    yield from overlaps(kept, evaluated)
+    yield from found.overlaps
 
 
 def overlaps(trained: Iterable[PremiseExample], evaluated: Iterable[PremiseExample]) -> Iterator[str]:

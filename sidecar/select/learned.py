@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from sidecar.encoder.base import Encoder, FloatMatrix
+from sidecar.encoder.load import BUILT_IN, TIERS
 from sidecar.errors import SidecarError
 from sidecar.select.ranking import Ranking
 from sidecar.select.symbolic import BoolArray, FloatArray, IntArray
@@ -156,7 +157,8 @@ def fusion_beside(encoder: Encoder) -> LearnedFusion | None:
     Raises:
         SidecarError: What `read_fusion` raises; `conflict` when they were fitted with another encoder.
     """
-    file = Path(encoder.name) / FILE
+    folder = BUILT_IN / encoder.name if encoder.name in TIERS else Path(encoder.name)
+    file = folder / FILE
     if not file.is_file():
         return None
     fusion = read_fusion(file)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sidecar.encoder.batcher import MicroBatcher
+from sidecar.encoder.load import BUILT_IN, TIERS, load_encoder
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.select.embeddings import PremiseEmbeddings
@@ -99,4 +101,18 @@ def test_weights_of_another_encoder_are_refused(index: Index, batcher: MicroBatc
             PremiseEmbeddings(tmp_path, batcher.encoder.fingerprint, CACHE_BYTES),
             fusion=_fusion("other"),
         )
-    assert fusion_beside(batcher.encoder) is None
+
+
+def test_weights_lie_in_the_encoder_s_folder(tmp_path: Path) -> None:
+    shutil.copytree(BUILT_IN / "static", tmp_path / "model", ignore=shutil.ignore_patterns(FILE))
+    encoder = load_encoder(str(tmp_path / "model"))
+    assert fusion_beside(encoder) is None
+    _fusion(encoder.fingerprint, neural_score=1.0).write(tmp_path / "model" / FILE)
+    assert fusion_beside(encoder) == _fusion(encoder.fingerprint, neural_score=1.0)
+    # Weights beside an encoder do not change its vectors.
+    assert load_encoder(str(tmp_path / "model")).fingerprint == encoder.fingerprint
+    _fusion("other").write(tmp_path / "model" / FILE)
+    with pytest.raises(SidecarError, match="fitted with encoder other"):
+        fusion_beside(encoder)
+    for tier in TIERS:
+        fusion_beside(load_encoder(tier))

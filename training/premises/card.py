@@ -65,7 +65,7 @@ def model_card(
         "",
         "| setting | value |",
         "|---|---|",
-        *(f"| {label} | {settings[name] or (settings[name] is None and 'None') or 0} |" for name, label in _SAID),
+        *(f"| {label} | {_shown(settings[name])} |" for name, label in _SAID),
         "",
         "Hashes of every input, versions and what decontamination removed stand in `run.json`;"
         " `loss.png` and `recall.png` show the run.",
@@ -98,3 +98,9 @@ def model_card(
         "",
     ]
     return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value == "" else str(value)

@@ -118,6 +118,7 @@ class Recorder(TrainerCallback):
         self._every = probe_every
         self._began = time.monotonic()
         self._earlier = 0.0
+        self._looked: set[int] = set()
         self._progress: Progress | None = None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
@@ -126,6 +127,7 @@ class Recorder(TrainerCallback):
             return
         rows = [row for row in read_metrics(self._file) if row["step"] <= state.global_step]
         self._earlier = max((row["seconds"] for row in rows), default=0.0)
+        self._looked = {int(row["step"]) for row in rows if "loss" not in row}
         self._file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         self._progress = Progress("pairs", self._total * self._pairs, state.global_step * self._pairs)
         self._progress.__enter__()
@@ -171,7 +173,8 @@ class Recorder(TrainerCallback):
         return round(self._earlier + time.monotonic() - self._began, 2)
 
     def _look(self, step: int) -> None:
-        if self._probe is not None:
+        if self._probe is not None and step not in self._looked:
+            self._looked.add(step)
             self._write(step, self._probe())
 
     def _write(self, step: int, values: dict[str, float]) -> None:
