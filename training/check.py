@@ -5,7 +5,8 @@ In: runs' records (`run.json`), and the data that they name. Out: faults, none w
 A record alone shows that both evaluation parts were taken out of the training data before the run. With the data at
 hand more is shown: its files and its evaluation parts are those of the record; taking them out again leaves as much as
 the record says; and a second, plainer comparison finds no evaluation state and no (target, gold premise) pair in what
-is left. With the corpus as well, the very pairs that were trained on are numbered again and their digest compared.
+is left; weights of a fusion beside the model were fitted on the validation part. With the corpus as well, the very
+pairs that were trained on are numbered again and their digest compared.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sidecar.errors import SidecarError
+from sidecar.select.learned import FILE as FUSION
+from sidecar.select.learned import read_fusion
 from training.data.decontamination import Decontamination
 from training.data.examples import PremiseExample
-from training.data.sources import ExampleSource
+from training.data.sources import ExampleSource, sample
 from training.premises import record as records
 
 EVALUATED: Final = ("valid", "test")
@@ -59,6 +62,7 @@ def check(folder: Path, data: Path | None = None, corpus: Path | None = None, ca
     found = _find(source, tuple(sorted(hashes.items())))
     faults += _of_parts(record, found)
     faults += _of_training(record, found)
+    faults += _of_fusion(folder / FUSION, source)
     if corpus is not None and not faults:
         faults += _of_pairs(record, data, corpus, cache or folder / "cache")
     return faults
@@ -151,6 +155,16 @@ def overlaps(trained: Iterable[PremiseExample], evaluated: Iterable[PremiseExamp
 
 def _bare(text: str) -> str:
     return "".join(text.split())
+
+
+def _of_fusion(file: Path, source: ExampleSource) -> Iterator[str]:
+    """Learned weights beside the model must have been fitted on validation goals."""
+    if not file.is_file():
+        return
+    fitted = read_fusion(file).record
+    chosen = sample(source.read("valid"), int(fitted.get("goals", 0)))
+    if fitted.get("digest") != records.examples_digest(chosen):
+        yield f"the {fitted.get('goals')} goals that {file.name} was fitted on are not those of the validation part"
 
 
 def _of_pairs(record: dict[str, Any], data: Path, corpus: Path, cache: Path) -> Iterator[str]:

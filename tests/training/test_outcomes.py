@@ -18,11 +18,16 @@ TWO = Outcome.of(_example("c", "gone", module="Batteries.Data.List"), ["c"])
 
 
 def test_recall_full_recall_and_reciprocal_rank() -> None:
-    assert [ONE.recall(k) for k in (1, 2, 4)] == [0.0, 0.5, 1.0]
-    assert [ONE.full_recall(k) for k in (2, 4)] == [0.0, 1.0]
-    assert ONE.reciprocal_rank() == 0.5
-    assert (TWO.recall(1024), TWO.full_recall(1024), TWO.reciprocal_rank()) == (0.5, 0.0, 1.0)
-    assert Outcome.of(_example("a"), []).reciprocal_rank() == 0.0
+    assert ONE.ranks.tolist() == [2, 4]
+    assert TWO.ranks.tolist() == [1, 0]
+    assert [outcomes.measure([ONE], f"recall@{k}").mean for k in (1, 2, 4)] == [0.0, 0.5, 1.0]
+    assert [outcomes.measure([ONE], f"full-recall@{k}").mean for k in (2, 4)] == [0.0, 1.0]
+    assert [outcomes.measure([TWO], name).mean for name in ("recall@1024", "full-recall@1024", "mrr")] == [
+        0.5,
+        0.0,
+        1.0,
+    ]
+    assert outcomes.measure([Outcome.of(_example("a"), [])], "mrr").mean == 0.0
     assert outcomes.measure([ONE, TWO], "recall@2").mean == 0.5
     assert outcomes.measure([ONE, TWO], "mrr").mean == 0.75
     with pytest.raises(ValueError, match="no metric"):

@@ -15,12 +15,14 @@ import pytest
 
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
+from sidecar.select.learned import FEATURES, LearnedFusion
 from sidecar.spread import Here
 from tests.training.made_up import write_encoder, write_library, write_pairs
 from training.check import check, overlaps, shipped_records
 from training.data.examples import Positive, PremiseExample
+from training.data.sources import ExampleSource, sample
 from training.premises import mining
-from training.premises.record import read_record
+from training.premises.record import examples_digest, read_record
 from training.premises.run import MODEL, Places, TrainingData, Watching, run
 from training.premises.settings import RunSettings
 from training.premises.trainer import METRICS, newest_checkpoint, read_metrics
@@ -160,6 +162,12 @@ def test_the_check_finds_what_is_evaluated_among_what_was_trained_on(
     assert "no inputs" in faults(inputs={})
     with pytest.raises(SidecarError, match="has no run"):
         check(world, data)
+    chosen = sample(ExampleSource.open(data, "module").read("valid"), 3)
+    for examples, fault in ((chosen, ""), (chosen[:2], "are not those of the validation part")):
+        fitted = {"goals": 3, "digest": examples_digest(examples)}
+        LearnedFusion((0.0,) * len(FEATURES), 0.0, "encoder", fitted).write(tmp_path / "fusion.json")
+        assert fault in faults()
+        assert bool(faults()) == bool(fault)
 
 
 def test_overlaps_are_found_whatever_the_white_space() -> None:

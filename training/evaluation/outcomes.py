@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from training.data.examples import PremiseExample
 from training.evaluation import metrics
-from training.evaluation.metrics import Interval
+from training.evaluation.metrics import Interval, Judged
 
 DEPTHS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """k of recall@k and full-recall@k."""
@@ -53,18 +53,10 @@ class Outcome:
             places.setdefault(name, rank)
         return cls(example, np.array([places.get(name, 0) for name in example.gold], dtype=np.int64))
 
-    def recall(self, k: int) -> float:
-        """Share of the gold premises among the first k."""
-        return float(np.mean((self.ranks > 0) & (self.ranks <= k)))
-
-    def full_recall(self, k: int) -> float:
-        """1.0 when every gold premise is among the first k, else 0.0."""
-        return float(np.all((self.ranks > 0) & (self.ranks <= k)))
-
-    def reciprocal_rank(self) -> float:
-        """1 / rank of the first gold premise, 0.0 when none came out."""
-        found = self.ranks[self.ranks > 0]
-        return 1.0 / float(found.min()) if len(found) else 0.0
+    @property
+    def judged(self) -> Judged:
+        """The outcome without names."""
+        return Judged(tuple(sorted(self.ranks[self.ranks > 0].tolist())), len(self.ranks))
 
 
 def measure(outcomes: Sequence[Outcome], metric: str) -> Interval:
@@ -85,11 +77,10 @@ def compare(first: Sequence[Outcome], second: Sequence[Outcome], metric: str) ->
 def _measure(metric: str) -> Callable[[Outcome], float]:
     name, _, depth = metric.partition("@")
     if metric == "mrr":
-        return Outcome.reciprocal_rank
-    if name == "recall" and depth.isdigit():
-        return lambda outcome: outcome.recall(int(depth))
-    if name == "full-recall" and depth.isdigit():
-        return lambda outcome: outcome.full_recall(int(depth))
+        return lambda outcome: metrics.reciprocal_rank(outcome.judged)
+    if name in ("recall", "full-recall") and depth.isdigit():
+        value = metrics.recall if name == "recall" else metrics.full_recall
+        return lambda outcome: value(outcome.judged, int(depth))
     raise ValueError(f"no metric {metric!r}")
 
 
