@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.text.goal import parse_goal
 from training.check import overlaps
-from training.data.decontamination import Decontamination
+from training.data.decontamination import Decontamination, plain_target
 from training.data.examples import Positive, PremiseExample
 
 ASKED = PremiseExample(
@@ -66,6 +67,21 @@ _EXAMPLES = st.builds(
     _HYPOTHESES,
     st.lists(st.sampled_from("pqrs"), min_size=1, unique=True),
 )
+
+
+@given(
+    st.lists(st.sampled_from(["h : p", " ", "⊢", "a = b", "\n", "  ", "case x", "\u2028", "|-", "x\r\n"]), max_size=9)
+)
+def test_a_plain_target_is_the_target(pieces: list[str]) -> None:
+    state = "".join(pieces)
+    plain = plain_target(state)
+    assert plain is None or plain == parse_goal(state).target
+
+
+def test_most_states_are_plain() -> None:
+    assert plain_target("x : Nat\nh : x < y\n⊢  x ≤  y") == "x ≤ y"
+    assert plain_target("⊢ a\n\n⊢ b") is None
+    assert plain_target("⊢ a ∧\n  b") is None
 
 
 @given(st.lists(_EXAMPLES, max_size=6), st.lists(_EXAMPLES, max_size=6))
