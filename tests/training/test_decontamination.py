@@ -69,9 +69,12 @@ _EXAMPLES = st.builds(
 )
 
 
-@given(
-    st.lists(st.sampled_from(["h : p", " ", "⊢", "a = b", "\n", "  ", "case x", "\u2028", "|-", "x\r\n"]), max_size=9)
+_PIECES = st.sampled_from(
+    ["h : p", " ", "⊢", "a = b", "\n", "  ", "case x", "\u2028", "⊢ₛ", "x\r\n", "⊢ a\u2028case x"]
 )
+
+
+@given(st.lists(_PIECES, max_size=9))
 def test_a_plain_target_is_the_target(pieces: list[str]) -> None:
     state = "".join(pieces)
     plain = plain_target(state)

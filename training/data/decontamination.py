@@ -102,6 +102,8 @@ def plain_target(state: str) -> str | None:
     before, turnstile, after = clean(state).rpartition("⊢")
     if not turnstile or "⊢" in before or after.startswith("ₛ") or "\n" in after:
         return None
+    if before.rpartition("\n")[2].strip():  # a hypothesis or a tag on the same line
+        return None
     return one_line(after) or None
 
 
