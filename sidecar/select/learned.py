@@ -1,6 +1,6 @@
 """Fusion by weights that were learned: how likely each candidate is a premise, from what every method says about it.
 
-In: the rankings of one request. Out: features of every candidate, and with a `LearnedFusion` a probability for each.
+In: the rankings of one request. Out: features of every candidate, and with a `LearnedFusion` a score for each.
 The weights lie in `fusion.json` beside those of the encoder that they were fitted with; `training.premises.fusion`
 fits them. Scores of different methods have no common scale, so each enters as it is, against the best of its ranking,
 and by its rank.
@@ -114,10 +114,11 @@ class LearnedFusion:
     record: dict[str, Any]
 
     def scores(self, candidates: Candidates) -> FloatArray:
-        """Probability of each candidate to be a premise: float32, shape (candidates,)."""
-        logits = candidates.features.astype(np.float64) @ np.array(self.weights) + self.bias
-        probabilities: FloatArray = (1 / (1 + np.exp(-logits))).astype(np.float32)
-        return probabilities
+        """Score of each candidate, higher for likelier premises: float32, shape (candidates,)."""
+        scores: FloatArray = (candidates.features.astype(np.float64) @ np.array(self.weights) + self.bias).astype(
+            np.float32
+        )
+        return scores
 
     def write(self, file: Path) -> None:
         """Write the file that `read_fusion` reads."""

@@ -1,7 +1,7 @@
 """Learns how to weigh what the neural, the symbolic and the locality ranking say about a candidate.
 
 In: an index, goals whose premises are known and that the encoder was not trained on. Out: a `LearnedFusion`, fitted by
-logistic regression over the features of every candidate; written beside the encoder, it is what the selector uses.
+a linear model of the features of every candidate; written beside the encoder, it is what the selector uses.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ from training.data.context import FileContexts
 from training.data.examples import PremiseExample
 from training.premises.record import examples_digest
 
-WRONG_A_GOAL: Final = 200
-"""Candidates that are no premise and are learned from, a goal: all high ones and some of the others."""
+DEEPEST: Final = 256
+"""Candidates below this rank of every method are not learned from, unless they are right."""
+
+PENALTY: Final = 1e-3
+"""Of the squared weights of the scaled features."""
+
+STEPS: Final = 200
+"""Most steps of the optimiser."""
 
 HELD_OUT: Final = 5
 """One module in so many is kept out of fitting, to say how well it works."""
@@ -75,39 +81,29 @@ def question(example: PremiseExample, contexts: FileContexts, k: int, method: Me
     )
 
 
-def fit(answered: Sequence[Answered], encoder: str, *, seed: int = 0) -> LearnedFusion:
+def fit(answered: Sequence[Answered], encoder: str) -> LearnedFusion:
     """Fit the weights; every goal weighs the same, however many premises it has.
+
+    What is maximised is the mean logarithm of the share that each right candidate has of the softmax over all
+    candidates of its goal (ListNet's top-one probability, Cao et al. 2007), with a small quadratic penalty.
 
     Args:
         answered: Goals; one without any right candidate teaches nothing.
         encoder: Fingerprint of the encoder.
-        seed: Decides which wrong candidates are learned from.
 
     Raises:
         SidecarError: `bad_request` when no goal has a right candidate.
     """
-    from sklearn.linear_model import LogisticRegression
+    import torch
 
-    generator = np.random.default_rng(seed)
     features: list[FloatMatrix] = []
-    labels: list[npt.NDArray[np.bool_]] = []
-    weights: list[npt.NDArray[np.float64]] = []
+    targets: list[npt.NDArray[np.float32]] = []
     for one in answered:
         right = one.right
-        if not right.any():
-            continue
-        wrong = np.flatnonzero(~right)
-        if len(wrong) > WRONG_A_GOAL:
-            # Half are those that some method puts high, where the order matters most.
-            early = one.candidates.features[wrong][:, _EARLY].max(axis=1)
-            high = wrong[np.argsort(-early, kind="stable")[: WRONG_A_GOAL // 2]]
-            others = np.setdiff1d(wrong, high)
-            wrong = np.concatenate([high, generator.choice(others, WRONG_A_GOAL - len(high), replace=False)])
-        rows = np.concatenate([np.flatnonzero(right), wrong])
-        features.append(one.candidates.features[rows])
-        labels.append(right[rows])
-        share = np.where(right[rows], 1.0 / right.sum(), 1.0 / max(len(wrong), 1))
-        weights.append(share)
+        if right.any():
+            rows = np.flatnonzero(right | (one.candidates.features[:, _EARLY] >= 1 / (5 + DEEPEST)).any(axis=1))
+            features.append(one.candidates.features[rows])
+            targets.append((right[rows] / right.sum()).astype(np.float32))
     if not features:
         raise SidecarError(
             "bad_request",
@@ -117,11 +113,26 @@ def fit(answered: Sequence[Answered], encoder: str, *, seed: int = 0) -> Learned
         )
     matrix = np.concatenate(features).astype(np.float64)
     mean, spread = matrix.mean(axis=0), matrix.std(axis=0)
-    spread[spread < 1e-9] = 1.0
-    model = LogisticRegression(C=1.0, max_iter=500)
-    model.fit((matrix - mean) / spread, np.concatenate(labels), sample_weight=np.concatenate(weights))
-    learned = model.coef_[0] / spread
-    return LearnedFusion(tuple(learned.tolist()), float(model.intercept_[0] - mean @ learned), encoder, {})
+    spread[spread < 1e-9] = np.inf  # what never varies gets no weight
+    scaled = torch.from_numpy(((matrix - mean) / spread).astype(np.float32))
+    target = torch.from_numpy(np.concatenate(targets))
+    goal = torch.from_numpy(np.repeat(np.arange(len(features)), [len(one) for one in features]))
+    weights = torch.zeros(matrix.shape[1], requires_grad=True)
+    optimizer: Any = torch.optim.LBFGS([weights], max_iter=STEPS, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        scores = scaled @ weights
+        highest = torch.full((len(features),), -torch.inf).scatter_reduce(0, goal, scores.detach(), "amax")
+        total = torch.zeros(len(features)).index_add(0, goal, (scores - highest[goal]).exp())
+        share = scores - highest[goal] - total.log()[goal]
+        value = -(target * share).sum() / len(features) + PENALTY * weights.square().sum()
+        torch.autograd.backward(value)
+        return value
+
+    optimizer.step(loss)
+    learned = weights.detach().numpy().astype(np.float64) / spread
+    return LearnedFusion(tuple(learned.tolist()), float(-mean @ learned), encoder, {})
 
 
 _EARLY: Final = [number for number, name in enumerate(FEATURES) if name.endswith(" early") and "×" not in name]
