@@ -51,7 +51,7 @@ WEIGHTS: Final[dict[str, float]] = {"neural": 1.0, "symbolic": 1.5, "locality": 
 RANK_CONSTANT: Final = 20.0
 """Constant of the fusion: smaller than usual, so that the first ranks of each method keep their lead."""
 
-POOL: Final = 1_024
+POOL: Final = 512
 """Premises of each method that take part in the fusion, or k if that is more."""
 
 KEPT_BLOCKS: Final = 4
@@ -160,7 +160,7 @@ class PremiseSelector:
         with clock.stage("normalise"):
             question = await asyncio.to_thread(self._question, request, environment, blocks)
         # Encoding takes many short steps, each of which would wait for Python's lock while other rankings are made;
-        # the search by the vector takes one long step without the lock, beside which they cost no time.
+        # the search by the vector takes few long steps without it, beside which they cost less than by themselves.
         vector = None if question.text is None else await self._encode(question.text, clock)
         rankings, neural = await asyncio.gather(
             asyncio.to_thread(self._rank, request, question, blocks, clock),

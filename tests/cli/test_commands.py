@@ -176,9 +176,45 @@ def test_an_address_of_documentation_that_is_none_is_refused(user: dict[str, str
 
 
 def test_a_goal_from_a_pipe(user: dict[str, str], index: Path) -> None:
-    done = run(user, "premises", "-", "-k", "8", "--json", stdin="a b : Nat\n⊢ a + b = b + a\n")
+    done = run(user, "premises", "-", "-k", "8", "--json", stdin="a b c : Nat\n⊢ a + b + c = a + (b + c)\n")
     assert done.returncode == 0, done.stderr
-    assert "Nat.add_comm" in [premise["name"] for premise in json.loads(done.stdout)["premises"]]
+    assert "Nat.add_assoc" in [premise["name"] for premise in json.loads(done.stdout)["premises"]]
+
+
+@pytest.mark.parametrize("encoding", [None, "ascii", "latin-1"])
+def test_what_is_written_and_read_is_utf8_whatever_the_locale(
+    user: dict[str, str], index: Path, encoding: str | None
+) -> None:
+    changes = {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    other = {**user, **({"PYTHONIOENCODING": encoding} if encoding else changes)}
+
+    def run_bytes(*words: str | bytes) -> bytes:
+        command = [sys.executable, "-m", "sidecar", *words]
+        done = subprocess.run(command, env=other, capture_output=True, cwd=ROOT, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    answer = json.loads(run_bytes("search", "∀ as : List α", "-k", "3", "--json"))
+    assert any("α" in result["signature"] for result in answer["results"])
+    assert "α" in run_bytes("search", "List.append", "-k", "1").decode()
+    assert "⊢" in run_bytes("premises", "--help").decode()
+    answer = json.loads(run_bytes("premises", "a b : Nat\n⊢ a ∣ b * a", "--theorem", "«ℕ»", "-k", "3", "--json"))
+    assert "Nat.dvd_mul_left" in [premise["name"] for premise in answer["premises"]]
+
+
+@pytest.mark.parametrize("words", [["search", b"\xff\xfe"], ["premises", "-"], ["search", "x", "--module", b"\xff"]])
+def test_bytes_that_are_no_text_are_refused(user: dict[str, str], index: Path, words: list[str | bytes]) -> None:
+    command = [sys.executable, "-m", "sidecar", *words, "--json"]
+    done = subprocess.run(command, env=user, input=b"\xe2\x8a", capture_output=True, cwd=ROOT, timeout=120)
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "bad_request"
+    assert error["field"] in ("query", "goal", "module")
+    assert done.stderr.decode().count("Traceback") == 0
+
+
+def test_a_message_names_a_path_once(user: dict[str, str]) -> None:
+    assert run(user, "corpus", "info", "/no/such").stderr.count("/no/such") == 1
 
 
 def test_a_table_for_people_and_filters(user: dict[str, str], index: Path) -> None:

@@ -175,7 +175,7 @@ def test_where_codes_tell_rows_apart_no_vector_file_is_searched(counted: list[tu
 
 def test_where_codes_cannot_tell_rows_apart_every_vector_is_read(counted: list[tuple[str, int]]) -> None:
     random = np.random.default_rng(1)
-    matrix = _vectors("equal", 96, random, 20_000)
+    matrix = _vectors("equal", 96, random, 40_000)
     query = random.standard_normal((1, 96)).astype(np.float32)
     found = ExactSearch(matrix, 1, _coded(matrix)).search(query, 5, None)
     assert [kind for kind, _ in counted] == ["QT_8bit_direct_signed"] * 2 + ["QT_fp16"]
