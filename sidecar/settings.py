@@ -7,28 +7,46 @@ the package reads the environment.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sidecar.errors import SidecarError
 
-def _folder(variable: str, fallback: Path) -> Path:
+
+def _path(variable: str) -> Path | None:
     value = os.environ.get(variable)
-    return Path(value).expanduser() if value else fallback
+    if not value:
+        return None
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise _bad(variable, f"{value!r} names the home folder of nobody here", f"give {variable} a folder") from None
+
+
+def _folder(variable: str, fallback: Callable[[], Path]) -> Path:
+    return _path(variable) or fallback()
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        hint = "set HOME, or LEAN_SIDECAR_DATA, LEAN_SIDECAR_CACHE and LEAN_SIDECAR_RUNTIME to folders of yours"
+        raise _bad("HOME", "this user has no home folder", hint) from None
 
 
 def _data_home() -> Path:
-    return _folder("XDG_DATA_HOME", Path.home() / ".local" / "share") / "lean-sidecar"
+    return _folder("XDG_DATA_HOME", lambda: _home() / ".local" / "share") / "lean-sidecar"
 
 
 def _cache_home() -> Path:
-    return _folder("XDG_CACHE_HOME", Path.home() / ".cache") / "lean-sidecar"
+    return _folder("XDG_CACHE_HOME", lambda: _home() / ".cache") / "lean-sidecar"
 
 
 def _runtime_home() -> Path:
-    fallback = _cache_home() / "run"
     variable = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(variable) / "lean-sidecar" if variable else fallback
+    return Path(variable) / "lean-sidecar" if variable else _cache_home() / "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +113,12 @@ class Settings:
         limits: See `Limits`.
     """
 
-    data_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_DATA", _data_home()))
-    cache_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_CACHE", _cache_home()))
-    runtime_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_RUNTIME", _runtime_home()))
-    index: Path | None = field(
-        default_factory=lambda: Path(v).expanduser() if (v := os.environ.get("LEAN_SIDECAR_INDEX")) else None
-    )
+    data_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_DATA", _data_home))
+    cache_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_CACHE", _cache_home))
+    runtime_folder: Path = field(default_factory=lambda: _folder("LEAN_SIDECAR_RUNTIME", _runtime_home))
+    index: Path | None = field(default_factory=lambda: _path("LEAN_SIDECAR_INDEX"))
     url: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_URL") or None)
-    token: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_TOKEN") or None)
+    token: str | None = field(default_factory=lambda: _token("LEAN_SIDECAR_TOKEN"))
     threads: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_THREADS", 0))
     idle_seconds: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_IDLE_SECONDS", 1_800))
     cache_bytes: int = field(default_factory=lambda: _integer("LEAN_SIDECAR_CACHE_BYTES", 1 << 30))
@@ -114,10 +130,8 @@ class Settings:
     )
     rewriter: str = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER") or "vocabulary")
     rewriter_model: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER_MODEL") or None)
-    rewriter_token: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER_TOKEN") or None)
-    rewriter_prompt: Path | None = field(
-        default_factory=lambda: Path(v).expanduser() if (v := os.environ.get("LEAN_SIDECAR_REWRITER_PROMPT")) else None
-    )
+    rewriter_token: str | None = field(default_factory=lambda: _token("LEAN_SIDECAR_REWRITER_TOKEN"))
+    rewriter_prompt: Path | None = field(default_factory=lambda: _path("LEAN_SIDECAR_REWRITER_PROMPT"))
     limits: Limits = field(default_factory=Limits)
 
 
@@ -135,14 +149,8 @@ def documentation_addresses(entries: Iterable[str], source: str) -> dict[str, st
     for entry in entries:
         prefix, sign, address = entry.partition("=")
         if not prefix or not sign or not (address.startswith(("https://", "http://", "file://")) or not address):
-            from sidecar.errors import SidecarError
-
-            raise SidecarError(
-                "bad_request",
-                f"{entry!r} does not say where documentation is",
-                field=source,
-                hint="give module prefix and address, such as MyLibrary=https://me.example/docs",
-            )
+            hint = "give module prefix and address, such as MyLibrary=https://me.example/docs"
+            raise _bad(source, f"{entry!r} does not say where documentation is", hint)
         addresses[prefix] = address
     return addresses
 
@@ -156,12 +164,18 @@ def _integer(variable: str, default: int) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        from sidecar.errors import SidecarError
-
-        raise SidecarError(
-            "bad_request",
-            f"{value!r} is not a whole number of at least 0",
-            field=variable,
-            hint=f"unset {variable} or give a whole number",
-        )
+        hint = f"unset {variable} or give a whole number"
+        raise _bad(variable, f"{value!r} is not a whole number of at least 0", hint)
     return number
+
+
+def _token(variable: str) -> str | None:
+    """A token, which clients send in a header of HTTP: one line of ASCII."""
+    value = os.environ.get(variable)
+    if value and not (value.isascii() and value.isprintable()):
+        raise _bad(variable, "has characters that HTTP cannot carry", f"give {variable} letters and digits")
+    return value or None
+
+
+def _bad(variable: str, message: str, hint: str) -> SidecarError:
+    return SidecarError("bad_request", message, field=variable, hint=hint)
