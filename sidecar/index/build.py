@@ -69,6 +69,12 @@ SECONDS_PER_BATCH: Final = 5.0
 SMALLEST_BATCH: Final = 64
 LARGEST_BATCH: Final = 8_192
 
+_DISK_FAULTS: Final = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+)
+"""What a person can mend: a disk that takes no more, a folder that is not theirs, a path that leads nowhere."""
+
 _PROPOSITIONAL: Final = f"{PARTS}/propositional.json"
 
 
@@ -127,7 +133,8 @@ def build_index(
         SidecarError: `conflict` when another process writes this index or the folder holds something else,
             `bad_request` when the corpus cannot be read or has no declaration, `internal` when the disk is full.
     """
-    with writer_lock(folder), _disk_errors(folder):
+    folder = folder.resolve()
+    with _disk_errors(folder), writer_lock(folder):
         check_place(folder)
         recover(folder)
         return _Build(corpus, folder, _by_role(encoder, search_encoder), instances, approximate_rows, {}).run()
@@ -147,7 +154,8 @@ def update_index(
     Raises:
         SidecarError: As `build_index` and `Index.open`; `conflict` when an encoder is not the index's.
     """
-    with writer_lock(folder), _disk_errors(folder):
+    folder = folder.resolve()
+    with _disk_errors(folder), writer_lock(folder):
         recover(folder)
         encoders = _by_role(encoder, search_encoder)
         with Index.open(folder) as old:
@@ -191,7 +199,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+        if error.errno not in _DISK_FAULTS:
             raise
         raise SidecarError(
             "internal",

@@ -7,6 +7,7 @@ memory to map and is made instead; callers see no difference.
 from __future__ import annotations
 
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,19 @@ def save_array(path: Path, array: AnyArray) -> None:
 
 
 def map_array(path: Path) -> AnyArray:
-    """Map an array into memory, read-only."""
+    """Map an array into memory, read-only.
+
+    Raises:
+        OSError, ValueError: The file cannot be read, or is no array.
+    """
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(file)
+        try:
+            shape, _, dtype = read_header(file)
+        except (TokenError, SyntaxError, TypeError) as error:
+            # numpy reads the header as Python, whose errors get through where the bytes are none.
+            raise ValueError(f"{path.name} is no array: {error}") from error
         if 0 in shape or dtype.hasobject:
             return np.zeros(shape, dtype=dtype)
     # A plain array on the mapped memory: cutting a `memmap` costs several times as much.

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from sidecar.errors import SidecarError
+
 GRAPH_FILE: Final = "imports.npz"
 """The import graph (`sidecar.corpus.imports`)."""
 
@@ -37,14 +39,22 @@ HASH_BYTES: Final = 16
 
 def building_folder(folder: Path) -> Path:
     """Where an index grows before it takes its place."""
-    return folder.with_name(folder.name + ".building")
+    return _beside(folder, ".building")
 
 
 def replaced_folder(folder: Path) -> Path:
     """Where an index that is replaced waits for its end where folders cannot be exchanged in one step."""
-    return folder.with_name(folder.name + ".replaced")
+    return _beside(folder, ".replaced")
 
 
 def lock_file(folder: Path) -> Path:
     """What whoever writes an index holds."""
-    return folder.with_name(folder.name + ".lock")
+    return _beside(folder, ".lock")
+
+
+def _beside(folder: Path, ending: str) -> Path:
+    # `.` and `..` have names too, and what a link leads to has room beside it.
+    whole = folder.resolve()
+    if not whole.name:
+        raise SidecarError("bad_request", f"{folder} cannot be an index", field="index", hint="choose a folder in it")
+    return whole.with_name(whole.name + ending)

@@ -314,7 +314,7 @@ def _content(folder: Path) -> bytes | None:
 def _object(folder: Path, content: bytes) -> dict[str, Any]:
     try:
         body = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{MANIFEST_FILE} is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise damaged(folder, f"{MANIFEST_FILE} holds no object")

@@ -398,6 +398,36 @@ def test_a_second_writer_is_told_who_writes(corpus: Corpus, static: Encoder, tmp
     assert not (tmp_path / "i.lock").exists()
 
 
+def test_a_folder_may_be_the_one_that_one_is_in_and_a_link(
+    corpus: Corpus, static: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, below, link = tmp_path / "here", tmp_path / "below", tmp_path / "link"
+    here.mkdir()
+    link.symlink_to(below)
+    monkeypatch.chdir(here)
+    with pytest.raises(SidecarError, match="no index"):
+        Index.open(Path())
+    manifest = build_index(corpus, Path(), static)
+    monkeypatch.chdir(here)
+    assert Manifest.read(Path()).revision == manifest.revision
+    for _ in range(2):
+        build_index(corpus, link, static)
+        assert link.is_symlink() and verify_index(link, static) == []
+    assert {each.name for each in tmp_path.iterdir()} == {"here", "below", "link"}
+    with pytest.raises(SidecarError, match="cannot be an index"):
+        build_index(corpus, Path("/"), static)
+
+
+@pytest.mark.parametrize("place", ["file/index", "file/far/index", "x" * 300])
+def test_a_place_where_nothing_can_be_written_is_named(
+    corpus: Corpus, static: Encoder, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SidecarError, match="cannot be written") as refused:
+        build_index(corpus, tmp_path / place, static)
+    assert "another folder" in (refused.value.hint or "")
+
+
 def test_a_full_disk_is_said_and_nothing_is_lost(
     corpus: Corpus, static: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,7 +67,7 @@ def test_every_file_that_is_missing_or_cut_is_named(built: Path, copied: Path) -
     Index.open(copied).close()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"null", b"{}"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"null", b"{}", b"[" * 100_000])
 def test_a_manifest_that_is_none_is_refused(copied: Path, content: bytes) -> None:
     (copied / MANIFEST_FILE).write_bytes(content)
     assert _refused(copied).code == "conflict"
@@ -113,6 +113,14 @@ def test_a_manifest_leads_to_no_other_file(copied: Path, name: str, part: str) -
 def test_a_broken_database_is_refused_at_once(copied: Path) -> None:
     path = copied / STORE_FILE
     path.write_bytes(b"\0" * path.stat().st_size)
+    assert "damaged" in _refused(copied).message
+
+
+@pytest.mark.parametrize("header", [b"(", b"{'descr': [", b"1", b"\xff\xff", b"{'shape': 'x'}", b'"' * 3])
+def test_an_array_whose_header_is_none_is_refused(copied: Path, header: bytes) -> None:
+    path = copied / "names.order.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:10] + header.ljust(118) + content[128:])
     assert "damaged" in _refused(copied).message
 
 
