@@ -119,7 +119,8 @@ class SidecarError(Exception):
         )
 
     def __str__(self) -> str:
-        parts = [self.message if self.field is None else f"{self.field}: {self.message}"]
+        told = self.field is None or self.message.startswith(self.field)
+        parts = [self.message if told else f"{self.field}: {self.message}"]
         if self.hint:
             parts.append(self.hint)
         return " — ".join(parts)

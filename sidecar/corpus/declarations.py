@@ -98,7 +98,7 @@ def _rows(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
             where = f"{file}:{number}"
             try:
                 row = json.loads(line.decode())
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise _unreadable(where, error) from error
             if not isinstance(row, dict):
                 raise _unreadable(where, TypeError("the row is not an object"))

@@ -100,7 +100,10 @@ def decoded(line: bytes, pairs: Callable[[list[tuple[str, Any]]], Any] | None = 
     Raises:
         ValueError: Saying what is wrong: not UTF-8, not JSON, not an object, or half of a surrogate pair in a text.
     """
-    row = json.loads(line.decode("utf-8"), object_pairs_hook=pairs)
+    try:
+        row = json.loads(line.decode("utf-8"), object_pairs_hook=pairs)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(row, dict):
         raise ValueError("the row is not a JSON object")
     if b"\\u" in line:

@@ -38,7 +38,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise cut_off(path, number + 1) from error
     except OSError as error:
-        raise SidecarError("not_found", f"cannot read {path}: {error.strerror or error}", field=str(path)) from error
+        raise SidecarError("not_found", f"{path} cannot be read: {error.strerror or error}", field=str(path)) from error
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -120,7 +120,7 @@ def open_corpus(path: Path, format: str = "auto") -> Corpus:
             hint=f"use auto, {', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
         )
     if not path.exists():
-        raise SidecarError("not_found", f"there is no {path}", field=str(path), hint="check the path of the corpus")
+        raise SidecarError("not_found", f"{path} does not exist", field=str(path), hint="check the path of the corpus")
     chosen = _guess(path) if format == "auto" else format
     if chosen == "extraction":
         return Corpus(path, chosen, ExtractionReader(path))

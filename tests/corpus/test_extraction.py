@@ -221,6 +221,7 @@ def test_a_missing_field_is_named(tmp_path: Path) -> None:
         (b'{"row":"declaration"', "not a row of JSON"),
         (b'"text"', "not a JSON object"),
         (b'{"row":"\xff"}', "not a row of JSON"),
+        (b"[" * 100_000, "nested too deeply"),
         (lines([declaration_row("a", docstring="x")])[:-1].replace(b'"x"', b'"\\ud835"'), "surrogate"),
     ],
 )
@@ -270,7 +271,7 @@ def test_what_is_no_corpus_is_refused_with_a_way_out(tmp_path: Path) -> None:
     with pytest.raises(SidecarError, match="is no corpus") as caught:
         open_corpus(tmp_path)
     assert caught.value.code == "not_found"
-    with pytest.raises(SidecarError, match="there is no"):
+    with pytest.raises(SidecarError, match="does not exist"):
         open_corpus(tmp_path / "absent")
     with pytest.raises(SidecarError, match="'csv' is not a corpus format") as caught:
         open_corpus(tmp_path, "csv")
