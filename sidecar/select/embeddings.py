@@ -60,6 +60,10 @@ CHUNK: Final = 256
 TOUCH_SECONDS: Final = 600.0
 """How long it may take until the file learns which of its premises were used."""
 
+CHUNK_CHARACTERS: Final = 500_000
+"""Length of such texts together, unless one alone is longer: as much as takes about a second, for which a request that
+is cancelled goes on and another one waits."""
+
 _KEYS_PER_QUERY: Final = 512
 _KEPT_SHARE: Final = 0.9
 
@@ -151,8 +155,8 @@ class PremiseEmbeddings:
         missing = list({key: place for place, key in enumerate(keys) if key not in known}.values())
         # Texts of like length fill a batch of the encoder without waste.
         missing.sort(key=lambda place: len(premises[place].text))
-        for start in range(0, len(missing), CHUNK):
-            chunk = {keys[place]: premises[place] for place in missing[start : start + CHUNK]}
+        for places in _chunks(missing, [len(premises[place].text) for place in missing]):
+            chunk = {keys[place]: premises[place] for place in places}
             # In turn with other requests, chunk by chunk: what two of them miss is encoded once.
             async with self._turn:
                 known.update(self._remembered(chunk, dimension))
@@ -242,6 +246,20 @@ class PremiseEmbeddings:
         connection.execute(
             "DELETE FROM premises WHERE key IN (SELECT key FROM premises ORDER BY used, rowid LIMIT ?)", (surplus,)
         )
+
+
+def _chunks(places: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Cut places into chunks of at most `CHUNK` texts and `CHUNK_CHARACTERS` characters; the lengths are the texts'."""
+    chunk: list[int] = []
+    characters = 0
+    for place, length in zip(places, lengths, strict=True):
+        if chunk and (len(chunk) == CHUNK or characters + length > CHUNK_CHARACTERS):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append(place)
+        characters += length
+    if chunk:
+        yield chunk
 
 
 def _read(connection: sqlite3.Connection, keys: Sequence[bytes], dimension: int | None) -> dict[bytes, _Entry]:

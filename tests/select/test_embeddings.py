@@ -12,7 +12,7 @@ from sidecar.encoder.base import Encoder, FloatMatrix, Purpose
 from sidecar.encoder.batcher import MicroBatcher
 from sidecar.errors import SidecarError
 from sidecar.index.strings import text_hash
-from sidecar.select.embeddings import CHUNK, FILE, PremiseEmbeddings
+from sidecar.select.embeddings import CHUNK, CHUNK_CHARACTERS, FILE, PremiseEmbeddings, _chunks
 from sidecar.select.request import LocalPremise
 from sidecar.text.declaration import premise_text
 
@@ -48,6 +48,16 @@ def made_up(count: int, word: str = "frob") -> list[LocalPremise]:
 
 def open_cache(folder: Path, encoder: Encoder, byte_limit: int = 1 << 24, memory: int = 65_536) -> PremiseEmbeddings:
     return PremiseEmbeddings(folder, encoder.fingerprint, byte_limit, memory_premises=memory)
+
+
+def test_long_texts_make_small_chunks() -> None:
+    lengths = [10] * (CHUNK + 1) + [CHUNK_CHARACTERS // 3] * 4 + [CHUNK_CHARACTERS * 2, 5]
+    chunks = list(_chunks(range(len(lengths)), lengths))
+    assert [place for chunk in chunks for place in chunk] == list(range(len(lengths)))
+    assert all(len(chunk) <= CHUNK for chunk in chunks)
+    assert all(len(chunk) == 1 or sum(lengths[place] for place in chunk) <= CHUNK_CHARACTERS for chunk in chunks)
+    assert len(chunks) == 5
+    assert list(_chunks([], [])) == []
 
 
 async def test_vectors_are_those_of_the_encoder(tmp_path: Path, counting: Counting) -> None:
