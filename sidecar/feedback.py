@@ -6,12 +6,15 @@ user turns it on; nothing of it ever leaves the machine.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from sidecar.errors import SidecarError
 
 FILE_BYTES = 16 * 1024 * 1024
 """Size at which the file is set aside; with the one set aside before, at most twice this is kept."""
@@ -39,20 +42,34 @@ class FeedbackLog:
             Whether it was stored (False while feedback is off).
 
         Raises:
-            OSError: The file cannot be written.
+            SidecarError: `internal` when the file cannot be written.
         """
         if not self.enabled:
             return False
         row = {"time": round(time.time(), 3), "goal": goal, "premises": list(premises), "tactic": tactic}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            if self.file.exists() and self.file.stat().st_size + len(line) > self._file_bytes:
-                self.file.replace(self.file.with_suffix(".1.jsonl"))
-            # One write of one line in append mode: a second server of the same user cannot split it.
-            handle = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                os.write(handle, line)
-            finally:
-                os.close(handle)
+                self._append(line)
+            except OSError as error:
+                raise SidecarError(
+                    "internal",
+                    f"{self.file} cannot be written: {error.strerror}",
+                    hint="make room, choose another folder (LEAN_SIDECAR_DATA), or turn LEAN_SIDECAR_FEEDBACK off",
+                ) from None
         return True
+
+    def _append(self, line: bytes) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        if self.file.exists() and self.file.stat().st_size + len(line) > self._file_bytes:
+            self.file.replace(self.file.with_suffix(".1.jsonl"))
+        # One write of one line in append mode: a second server of the same user cannot split it.
+        handle = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            written = os.write(handle, line)
+            if written < len(line):
+                # The disk became full within the line; half of one would spoil the next.
+                os.ftruncate(handle, os.fstat(handle).st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(handle)

@@ -79,13 +79,23 @@ class Health:
 
 
 def publish(settings: Settings, address: Address) -> None:
-    """Write the address file, readable by this user alone."""
+    """Write the address file, readable by this user alone.
+
+    Raises:
+        SidecarError: `unreachable` when the runtime folder cannot be written.
+    """
     folder = _runtime_folder(settings)
     temporary = folder / f"{ADDRESS_FILE}.{os.getpid()}"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({key: value for key, value in asdict(address).items() if value is not None}, file)
-    temporary.replace(folder / ADDRESS_FILE)
+    with _writing(folder):
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({key: value for key, value in asdict(address).items() if value is not None}, file)
+            temporary.replace(folder / ADDRESS_FILE)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
 
 
 def withdraw(settings: Settings, instance: str) -> None:
@@ -278,15 +288,21 @@ def _runs(pid: int) -> bool:
 
 def _runtime_folder(settings: Settings) -> Path:
     folder = settings.runtime_folder
-    try:
+    with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise SidecarError(
             "unreachable",
-            f"the runtime folder {folder} cannot be made: {error.strerror}",
-            hint="set LEAN_SIDECAR_RUNTIME to a folder of yours",
+            f"the runtime folder {folder} cannot be written: {error.strerror}",
+            hint="make room in it, or set LEAN_SIDECAR_RUNTIME to a folder of yours",
         ) from None
-    return folder
 
 
 @contextlib.asynccontextmanager
@@ -303,7 +319,8 @@ def _lock_file(settings: Settings) -> Iterator[Callable[[], bool]]:
     import fcntl
 
     path = _runtime_folder(settings) / LOCK_FILE
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with _writing(path.parent):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def try_to_lock() -> bool:
         try:
@@ -320,7 +337,9 @@ def _lock_file(settings: Settings) -> Iterator[Callable[[], bool]]:
 
 def _spawn(settings: Settings) -> subprocess.Popen[bytes]:
     """Start a server that outlives us: a session of its own, nothing of our input and output."""
-    with (settings.runtime_folder / LOG_FILE).open("ab") as log:
+    with _writing(settings.runtime_folder):
+        log = (settings.runtime_folder / LOG_FILE).open("ab")
+    with log:
         return subprocess.Popen(
             # -P: the folder we are in must not be searched for modules.
             [sys.executable, "-P", "-m", "sidecar.server", "--idle-seconds", str(settings.idle_seconds)],
@@ -380,7 +399,8 @@ def _trim_log(settings: Settings) -> int:
     except OSError:
         return 0
     if size > LOG_BYTES:
-        file.replace(file.with_suffix(".1.log"))
+        with _writing(file.parent):
+            file.replace(file.with_suffix(".1.log"))
         return 0
     return size
 
@@ -396,4 +416,5 @@ def _failed(settings: Settings, log_start: int, process: subprocess.Popen[bytes]
         lines = []
     status = "" if process is None or process.poll() is None else f" (exit status {process.returncode})"
     words = f": {lines[-1].strip()}" if lines else ""
-    return SidecarError("unreachable", f"the server ended while it started{status}{words}", hint=f"its log is {file}")
+    hint = f"its log is {file}" if lines else f"it wrote nothing to its log {file}: is there room on that disk?"
+    return SidecarError("unreachable", f"the server ended while it started{status}{words}", hint=hint)

@@ -30,6 +30,7 @@ def main() -> int:
             idle_seconds=options.idle_seconds,
             grace_seconds=options.grace_seconds,
             log=options.log,
+            for_bridges=True,
         )
         return serve(Settings(), encoder=options.encoder, listen=listen)
     except SidecarError as error:

@@ -18,6 +18,7 @@ import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -48,6 +49,13 @@ CANCEL_SECONDS = 5.0
 OPEN_PATHS = ("/health", "/metrics")
 
 _HTTP_CODES: dict[int, ErrorCode] = {404: "not_found", 405: "bad_request", 413: "too_large"}
+
+
+@dataclass(slots=True)
+class _Place:
+    """What a call holds: room for so many bytes of its body."""
+
+    size: int = 0
 
 
 class Application:
@@ -161,9 +169,9 @@ class Application:
             hint = f"did you mean `{near[0]}`?" if near else f"methods: {', '.join(METHODS)}"
             raise SidecarError("not_found", f"no method {name[:100]!r}", hint=hint)
         _check_type(request)
-        with self._admit(request):
+        with self._admit(request) as place:
             self._state.check_ready()
-            body = await self._read_body(request)
+            body = await self._read_body(request, place)
             if len(body) > LARGE_BYTES:
                 deadline, call = await asyncio.to_thread(self._read_call, name, method, body)
             else:
@@ -186,42 +194,58 @@ class Application:
         return read_deadline(fields, self._limits), method.read(fields, self._limits)
 
     @contextlib.contextmanager
-    def _admit(self, request: web.Request) -> Iterator[None]:
+    def _admit(self, request: web.Request) -> Iterator[_Place]:
         """Hold a place for a call and its body, or refuse it while too many are held."""
         size = request.content_length or 0
         if size > self._limits.body_bytes:
             raise self._too_large(size)
-        most_bytes = BODIES_AT_ONCE * self._limits.body_bytes
-        if len(self._calls) >= self._limits.waiting or self._bytes_held + size > most_bytes:
-            self._state.metrics.shed.inc()
-            raise SidecarError(
-                "overloaded",
-                f"{len(self._calls)} requests with {self._bytes_held} bytes are in work",
-                hint=f"try again; at most {self._limits.waiting} are taken at once (limit `waiting`)",
-                retry_after=1.0,
-            )
+        if len(self._calls) >= self._limits.waiting:
+            raise self._overloaded()
+        place = _Place()
+        self._enlarge(place, size)
         task = asyncio.current_task()
         assert task is not None
         self._calls.add(task)
-        self._bytes_held += size
         try:
-            yield
+            yield place
         finally:
             self._calls.discard(task)
-            self._bytes_held -= size
+            self._bytes_held -= place.size
             self._last_call = time.monotonic()
 
-    async def _read_body(self, request: web.Request) -> bytes:
+    def _enlarge(self, place: _Place, size: int) -> None:
+        """Hold room for a body of that size, where it is more than is held already."""
+        more = max(0, size - place.size)
+        if self._bytes_held + more > BODIES_AT_ONCE * self._limits.body_bytes:
+            raise self._overloaded()
+        self._bytes_held += more
+        place.size += more
+
+    def _overloaded(self) -> SidecarError:
+        self._state.metrics.shed.inc()
+        return SidecarError(
+            "overloaded",
+            f"{len(self._calls)} requests with {self._bytes_held} bytes are in work",
+            hint=f"try again; at most {self._limits.waiting} are taken at once (limit `waiting`)",
+            retry_after=1.0,
+        )
+
+    async def _read_body(self, request: web.Request, place: _Place) -> bytes:
+        body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await request.read()
+                async for part in request.content.iter_any():
+                    body += part
+                    if len(body) > self._limits.body_bytes:
+                        raise self._too_large(None)
+                    # A body that comes in chunks does not say beforehand how long it is.
+                    self._enlarge(place, len(body))
         except TimeoutError:
             raise SidecarError("deadline", f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
-        except web.HTTPRequestEntityTooLarge as error:
-            raise self._too_large(getattr(error, "actual_size", None)) from None
+        return bytes(body)
 
-    def _too_large(self, size: float | None) -> SidecarError:
-        sent = "the body" if size is None else f"the body has {size:.0f} bytes or more; it"
+    def _too_large(self, size: int | None) -> SidecarError:
+        sent = "the body" if size is None else f"the body has {size} bytes; it"
         return SidecarError(
             "too_large",
             f"{sent} is over the limit of {self._limits.body_bytes} bytes (limit `body_bytes`)",
@@ -296,7 +320,7 @@ def _as_sidecar_error(error: Exception, request: web.Request, id: str) -> Sideca
     return SidecarError(
         "internal",
         f"the server failed on this request; its log says more under the id {id}",
-        hint="report it with that part of the log",
+        hint="report it with that part of the log, unless `lean-sidecar index verify` finds the index damaged",
     )
 
 

@@ -19,9 +19,11 @@ def gpus(torch: Any) -> list[dict[str, object]]:
         For each device its `device` number as torch counts, `name`, `memory_used_bytes` (of all processes),
         `memory_own_bytes` (held by this one), `memory_total_bytes`, and `busy_percent`, None where NVML does not tell.
     """
-    if torch is None or not torch.cuda.is_initialized():
+    # While a thread imports torch, which takes seconds, the module is there already and its parts are not.
+    cuda: Any = getattr(torch, "cuda", None)
+    is_initialized = getattr(cuda, "is_initialized", None)
+    if is_initialized is None or not is_initialized():
         return []
-    cuda = torch.cuda
     own = {number: int(cuda.memory_reserved(number)) for number in range(cuda.device_count())}
     return [_gpu(cuda, number, held) for number, held in own.items() if held]
 

@@ -76,6 +76,21 @@ class JsonLines(logging.Formatter):
         return json.dumps(row, ensure_ascii=False)
 
 
+class NoHttp(logging.Filter):
+    """One line for what is not HTTP, without its bytes: whoever reaches the port can send it, as often as they like."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Shorten the record of a request that the HTTP library could not read."""
+        from aiohttp.http_exceptions import HttpProcessingError
+
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
+            record.msg, record.args = "refused a request that is not HTTP: %s", (type(error).__name__,)
+            record.exc_info = record.exc_text = None
+        return True
+
+
 def configure_logging(style: LogStyle) -> None:
     """Send the log to stderr in this style, instead of what was configured before."""
     handler = logging.StreamHandler(sys.stderr)
@@ -83,5 +98,6 @@ def configure_logging(style: LogStyle) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    logging.getLogger("aiohttp.server").addFilter(NoHttp())
     for chatty in ("faiss", "transformers", "sentence_transformers"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -45,6 +45,7 @@ class Listen:
         idle_seconds: Stop after this long without a request; 0 for never.
         grace_seconds: How long requests that are under way may take to finish when the server stops.
         log: Style of the log.
+        for_bridges: Whether nobody else has a use for this server: it stops when they cannot be told of it.
     """
 
     host: str = "127.0.0.1"
@@ -53,6 +54,7 @@ class Listen:
     idle_seconds: int = 0
     grace_seconds: float = 10.0
     log: LogStyle = "text"
+    for_bridges: bool = False
 
 
 def serve(settings: Settings, *, index: Path | None = None, encoder: str | None = None, listen: Listen) -> int:
@@ -124,6 +126,8 @@ class _Server:
             # Calls have been waited for by then, and those that took too long have been cancelled.
             shutdown_timeout=0.1,
             access_log=None,
+            # Encoded bodies are refused, so nothing is to be decoded on the way to the refusal.
+            auto_decompress=False,
         )
         await runner.setup()
         url = await self._bind(runner)
@@ -173,18 +177,18 @@ class _Server:
 
     async def _publish(self, url: str) -> None:
         """Let bridges of this user find us, unless they have a server already."""
+        address = Address(url, self._state.pid, self._state.instance, __version__, time.time(), self._settings.token)
         try:
             other = await find_server(self._settings)
+            if other is None:
+                publish(self._settings, address)
         except SidecarError as error:
-            logger.warning("%s", error)
+            if self._listen.for_bridges:
+                raise
+            logger.warning("bridges will not find this server: %s", error)
             return
         if other is not None:
             logger.info("bridges keep to the server that runs already: %s (process %d)", other[0].url, other[0].pid)
-            return
-        publish(
-            self._settings,
-            Address(url, self._state.pid, self._state.instance, __version__, time.time(), self._settings.token),
-        )
 
     async def _reload(self, why: str) -> None:
         try:

@@ -23,7 +23,7 @@ from sidecar.encoder.batcher import MicroBatcher
 from sidecar.errors import SidecarError
 from sidecar.feedback import FeedbackLog
 from sidecar.index.index import Index
-from sidecar.index.manifest import Manifest, Role
+from sidecar.index.manifest import Manifest, Role, damaged
 from sidecar.prove.race import ProofRace
 from sidecar.search.engine import SearchEngine
 from sidecar.search.links import DocumentationLinks
@@ -269,27 +269,25 @@ class ServerState:
             embeddings = PremiseEmbeddings(
                 self.settings.cache_folder / "embeddings", fingerprint, self.settings.cache_bytes
             )
-            return Loaded(
-                index=index,
-                batchers=batchers,
-                embeddings=embeddings,
-                selector=PremiseSelector(
-                    index,
-                    batchers["premises"],
-                    embeddings,
-                    self.environments,
-                    fusion_beside(batchers["premises"].encoder),
-                ),
-                engine=SearchEngine(
-                    index,
-                    batchers["search"],
-                    self._rewriter,
-                    links=DocumentationLinks(self.settings.documentation),
-                ),
-            )
+            selector, engine = self._answering(index, batchers, embeddings)
+            return Loaded(index=index, batchers=batchers, embeddings=embeddings, selector=selector, engine=engine)
         except BaseException:
             index.close()
             raise
+
+    def _answering(
+        self, index: Index, batchers: dict[Role, MicroBatcher], embeddings: PremiseEmbeddings
+    ) -> tuple[PremiseSelector, SearchEngine]:
+        """What answers from an index; both read its tables, in which bytes may have changed unseen."""
+        fusion = fusion_beside(batchers["premises"].encoder)
+        links = DocumentationLinks(self.settings.documentation)
+        try:
+            return (
+                PremiseSelector(index, batchers["premises"], embeddings, self.environments, fusion),
+                SearchEngine(index, batchers["search"], self._rewriter, links=links),
+            )
+        except (ValueError, IndexError) as error:
+            raise damaged(index.folder, f"its tables do not fit together: {error}") from error
 
     def _open_index(self, folder: Path) -> Index:
         self._say(f"opening the index {folder}")

@@ -57,6 +57,11 @@ def test_on_a_cpu_there_is_none_and_cuda_is_left_alone() -> None:
         assert not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
 
 
+def test_a_module_that_is_being_loaded_in_another_thread_is_none_yet() -> None:
+    assert gpus(SimpleNamespace()) == []
+    assert gpus(SimpleNamespace(cuda=SimpleNamespace())) == []
+
+
 def test_a_real_device() -> None:
     import torch
 

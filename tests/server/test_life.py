@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,7 +31,17 @@ from sidecar.server.app import Application
 from sidecar.server.run import Listen, serve
 from sidecar.server.state import ServerState
 from sidecar.settings import Limits, Settings
-from tests.running import PATIENCE_SECONDS, ROOT, code_of, eventually, gauge, local_server, running_server, small_index
+from tests.running import (
+    PATIENCE_SECONDS,
+    ROOT,
+    code_of,
+    environment,
+    eventually,
+    gauge,
+    local_server,
+    running_server,
+    small_index,
+)
 
 GOAL = "n m : Nat\n⊢ n + m = m + n"
 
@@ -124,6 +136,33 @@ async def test_too_many_calls_are_refused_with_a_time_to_come_back(tmp_path: Pat
         assert state.metrics.registry.get_sample_value("lean_sidecar_requests_shed_total") == 1
 
 
+async def test_bodies_of_unsaid_length_count_too(tmp_path: Path) -> None:
+    limits = replace(Limits(), body_bytes=1_000)
+    headers = {"content-type": wire.CONTENT_TYPE}
+    async with application(tmp_path, limits=limits) as (server, state), aiohttp.ClientSession() as session:
+        go_on = asyncio.Event()
+
+        async def body(last: bool) -> AsyncIterator[bytes]:
+            yield b"x" * 990
+            if not last:
+                await go_on.wait()
+            yield b"x" * 5
+
+        async def send(last: bool = False) -> int:
+            url = server.make_url("/v1/search")
+            async with session.post(url, data=body(last), headers=headers) as response:
+                return response.status
+
+        waiting = [asyncio.create_task(send()) for _ in range(4)]
+        while state.metrics.registry.get_sample_value("lean_sidecar_requests_in_flight") != 4:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert await send(last=True) == 503
+        go_on.set()
+        assert await asyncio.gather(*waiting) == [400] * 4
+        assert await send(last=True) == 400
+
+
 async def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
     limits = replace(Limits(), body_bytes=1_000)
     async with application(tmp_path, limits=limits) as (server, _), aiohttp.ClientSession() as session:
@@ -183,16 +222,20 @@ def test_listening_to_the_network_wants_a_token(tmp_path: Path) -> None:
 
 
 async def test_an_error_that_nobody_foresaw_is_in_the_log_with_its_id(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "data").write_text("a file where the folder should be")
+    def fail(*arguments: object) -> bool:
+        raise LookupError("nobody foresaw this")
+
+    monkeypatch.setattr(FeedbackLog, "record", fail)
     async with application(tmp_path, feedback=True) as (server, _), aiohttp.ClientSession() as session:
         status, answer, headers = await ask(session, server, "feedback", goal=GOAL, premises=["Nat.add_comm"])
         assert (status, answer["error"]["code"]) == (500, "internal")
         id = headers["x-request-id"]
         assert id in answer["error"]["message"]
         assert f"request {id} failed" in caplog.text
-        assert "FileExistsError" in caplog.text
+        assert "index verify" in answer["error"]["hint"]
+        assert "LookupError: nobody foresaw this" in caplog.text
         assert (await ask(session, server, "premises", goal=GOAL))[0] == 200
 
 
@@ -216,6 +259,22 @@ def test_the_feedback_file_stays_small(tmp_path: Path) -> None:
     assert all(file.stat().st_size <= 1_000 for file in files)
     assert json.loads(log.file.read_text().splitlines()[-1])["goal"] == "⊢ 99"
     assert log.file.stat().st_mode & 0o077 == 0
+
+
+def test_feedback_that_cannot_be_kept_says_why_and_leaves_no_half_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = FeedbackLog(tmp_path, enabled=True)
+    log.record("⊢ a", [], None)
+    before = log.file.read_bytes()
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda handle, line: write(handle, line[:10]))
+        assert "No space left" in code_of(lambda: log.record("⊢ b", [], None)).message
+    assert log.file.read_bytes() == before
+    (tmp_path / "file").touch()
+    error = code_of(lambda: FeedbackLog(tmp_path / "file" / "data", enabled=True).record("⊢ c", [], None))
+    assert "LEAN_SIDECAR_DATA" in (error.hint or "")
 
 
 def test_feedback_is_off_by_default(tmp_path: Path) -> None:
@@ -307,6 +366,17 @@ async def test_an_index_that_cannot_be_loaded_does_not_replace_one_that_can(tmp_
         assert (await ask(session, server, "reload"))[1]["changed"] is False
 
 
+async def test_tables_that_cannot_be_read_are_a_damaged_index(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    shutil.copytree(small_index(), index)
+    table = index / "constants.text"
+    table.write_bytes(b"\xff" * table.stat().st_size)
+    with pytest.raises(SidecarError, match="is damaged") as refused:
+        async with application(tmp_path, index=index):
+            pass
+    assert "index build" in (refused.value.hint or "")
+
+
 async def test_another_encoder_is_refused(tmp_path: Path) -> None:
     state = ServerState(Settings(cache_folder=tmp_path, index=small_index(), threads=1), None, "small")
     with pytest.raises(SidecarError, match="cannot be searched with 'small'") as caught:
@@ -362,6 +432,24 @@ def test_a_missing_index_is_named_with_the_command_that_makes_it(tmp_path: Path)
         assert server.process.wait(PATIENCE_SECONDS) == SidecarError("not_found", "").exit_status
         assert str(tmp_path / "none") in server.log
         assert "lean-sidecar index build" in server.log
+
+
+def test_a_server_that_bridges_cannot_find_is_of_use_to_others_only(tmp_path: Path) -> None:
+    nowhere = environment(tmp_path, LEAN_SIDECAR_RUNTIME="/proc")
+    command = [sys.executable, "-m", "sidecar.server"]
+    done = subprocess.run(command, env=nowhere, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    assert done.returncode == 6
+    assert "the runtime folder /proc cannot be written" in done.stderr.splitlines()[-1]
+    log = tmp_path / "serve.log"
+    with log.open("wb") as errors:
+        command = [sys.executable, "-m", "sidecar", "serve", "--port", "0"]
+        server = subprocess.Popen(command, env=nowhere, stderr=errors)
+    try:
+        eventually(lambda: "ready after" in log.read_text(), "the server is ready")
+        assert "bridges will not find this server" in log.read_text()
+    finally:
+        server.terminate()
+    assert server.wait(PATIENCE_SECONDS) == 0
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
