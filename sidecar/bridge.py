@@ -82,7 +82,8 @@ def read_request(frame: bytes, limits: Limits) -> Request:
     Raises:
         FrameError: It is no request.
     """
-    id: int | None = None
+    # Of a frame that cannot be read any further.
+    id = peek_id(frame[:_PEEKED_BYTES])
     try:
         entries = dict(wire.split_map(frame, limits))
         raw_id = entries.pop("id", None)
@@ -90,7 +91,8 @@ def read_request(frame: bytes, limits: Limits) -> Request:
             raise SidecarError("bad_request", "missing", field="id")
         number = wire.decode_value(raw_id, limits)
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise SidecarError("bad_request", f"must be a whole number, got {wire.kind_of(number)}", field="id")
+            detail = f"must be a whole number of at least 0, got {wire.kind_of(number)}"
+            raise SidecarError("bad_request", detail, field="id")
         id = number
         method = wire.decode_value(entries.pop("method", b"\xc0"), limits)
         if not isinstance(method, str) or not (0 < len(method) <= 40 and method.isascii() and method.isidentifier()):
@@ -112,6 +114,10 @@ def _deadline(params: list[tuple[str, bytes]], limits: Limits) -> float | None:
             if isinstance(value, int) and 0 < value <= limits.deadline_ms:
                 return value / 1000
     return None
+
+
+_PEEKED_BYTES = 64
+"""What is looked at of a frame that cannot be read: its id comes first."""
 
 
 def peek_id(start: bytes) -> int | None:
@@ -173,8 +179,9 @@ class Bridge:
         task.add_done_callback(lambda task: self._answer(request, task))
 
     def refuse(self, error: FrameError) -> None:
-        """Answer a frame that is no request."""
-        self._send(wire.encode({"id": error.id, "error": error.error.as_wire()}))
+        """Answer a frame that is no request; without its id where that would look like the answer to another one."""
+        id = None if error.id in self._tasks else error.id
+        self._send(wire.encode({"id": id, "error": error.error.as_wire()}))
 
     async def close(self) -> None:
         """Drop everything that is under way; the server notices and drops its share."""
@@ -390,7 +397,7 @@ class _Frames(threading.Thread):
             part = self._take(min(count, 1 << 20))
             if part is None:
                 raise _OutOfStepError(f"the stream ends in the middle of a frame, {count} bytes short")
-            start = start or part[:64]
+            start = start or part[:_PEEKED_BYTES]
             count -= len(part)
         return start
 

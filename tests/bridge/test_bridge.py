@@ -504,7 +504,26 @@ def test_large_params_and_answers_pass(bridge: BridgeClient) -> None:
     assert bridge.embed(["a"] * 3_000, "question").nbytes > 1 << 20
 
 
-def test_a_request_that_is_no_request_has_its_id_where_it_can_be_read() -> None:
+@pytest.mark.parametrize(
+    "frame",
+    [
+        wire.encode({"id": 3, "method": "x y"}),
+        b"\x83\xa2id\x03\xa6method\xa6search\xa6params\x81\xa5query" + b"\x91" * 10_000,
+        b"\x83\xa2id\x03\xa6method\xa6search\xa6params\x81\xa5query\xdb\xff\xff\xff\xff",
+        b"\x83\xa2id\x03\xa6method\xa6search\xa6params\x81\xa5que",
+        wire.encode({"id": 3, "method": "status"}) * 2,
+        b"\x82\xa2id\x03\xa2id\x04",
+    ],
+)
+def test_a_request_that_is_no_request_has_its_id_where_it_can_be_read(frame: bytes) -> None:
     with pytest.raises(FrameError) as caught:
-        read_request(wire.encode({"id": 3, "method": "x y"}), LIMITS)
+        read_request(frame, LIMITS)
     assert caught.value.id == 3
+
+
+def test_a_frame_that_cannot_be_read_does_not_answer_another_one(bridge: BridgeClient) -> None:
+    id, slow = bridge.start("embed", {"texts": ["a b c " * 100] * 2_000, "purpose": "goal"})
+    bridge.send(wire.encode({"id": id, "method": "status"}) + b"x")
+    assert answer(bridge)["code"] == "bad_request"
+    bridge.cancel(id)
+    assert code_of(lambda: slow.result(PATIENCE_SECONDS)).code == "cancelled"
