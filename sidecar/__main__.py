@@ -20,6 +20,9 @@ def main() -> None:
             from sidecar.settings import Settings
 
             sys.exit(run_bridge(Settings()))
+        from sidecar.cli.output import speak_utf8
+
+        speak_utf8()
         # Threads that spin would take the cores away from Lean; this must be said before torch is loaded.
         from sidecar.encoder.threads import use_quiet_threads
 

@@ -130,7 +130,7 @@ class Client(_Methods):
 
     def call(self, method: str, params: Mapping[str, object]) -> Result:
         """See `_Methods.call`."""
-        status, content_type, body = self.exchange("POST", f"/v1/{method}", wire.encode(dict(params)))
+        status, content_type, body = self.exchange("POST", f"/v1/{method}", wire.encode_unchecked(dict(params)))
         if content_type != wire.CONTENT_TYPE:
             raise SidecarError(
                 "unreachable",
@@ -289,7 +289,7 @@ class BridgeClient(_Methods):
             self._next += 1
             id = self._next
             self._waiting[id] = future
-        self.send(wire.encode({"id": id, "method": method, "params": dict(params)}))
+        self.send(wire.encode_unchecked({"id": id, "method": method, "params": dict(params)}))
         return id, future
 
     def cancel(self, id: int) -> None:

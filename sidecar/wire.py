@@ -340,6 +340,12 @@ def encode(value: object) -> bytes:
     return packed
 
 
+def encode_unchecked(value: object) -> bytes:
+    """The same for what a client sends: half of a surrogate pair is left to the server, which names its field."""
+    packed: bytes = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogatepass")
+    return packed
+
+
 def split_map(body: bytes, limits: Limits) -> list[tuple[str, bytes]]:
     """Take a map apart without building its values: the bridge forwards what it need not understand.
 

@@ -13,7 +13,7 @@ import typer
 app = typer.Typer(help="Look at a corpus; check an extraction.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(short_help="Count what a corpus holds.")
 def info(
     source: Path = typer.Argument(help="Extraction folder, declarations JSONL folder or doc-gen4 HTML folder."),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
@@ -58,7 +58,7 @@ def info(
     )
 
 
-@app.command()
+@app.command(short_help="Check an extraction against the format.")
 def check(
     folder: Path = typer.Argument(help="Folder that `lake exe extract` wrote."),
     rows: int = typer.Option(10, min=0, help="Random rows to show."),

@@ -14,7 +14,7 @@ app = typer.Typer(help="Build, inspect, verify and update an index.", no_args_is
 ENCODER_HELP = "small, static, a folder with a model, or hub:owner/model for a model on a hub."
 
 
-@app.command()
+@app.command(short_help="Build an index.")
 def build(
     source: Path | None = typer.Argument(None, help="Corpus folder; the embedded example library when left out."),
     output: Path | None = typer.Option(
@@ -51,7 +51,7 @@ def build(
         print_pairs("index built", summary)
 
 
-@app.command()
+@app.command(short_help="Show what an index holds.")
 def info(
     folder: Path | None = typer.Argument(None, help="Index folder; the one that would be served when left out."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -68,7 +68,7 @@ def info(
         print_pairs("index", summary)
 
 
-@app.command()
+@app.command(short_help="Check every byte of an index.")
 def verify(
     folder: Path | None = typer.Argument(None, help="Index folder; the one that would be served when left out."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -89,7 +89,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(short_help="Bring an index up to date with a corpus.")
 def update(
     folder: Path = typer.Argument(help="Index folder."),
     source: Path = typer.Argument(help="Corpus folder, in any format that `build` reads."),

@@ -5,6 +5,7 @@ In: results and errors. Out: text on stdout (answers) and stderr (everything els
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -17,6 +18,13 @@ PIPE_WIDTH = 160
 """Columns of a table that goes into a pipe or a file."""
 
 
+def speak_utf8() -> None:
+    """Write UTF-8 whatever the locale, as Lean does: names and statements hardly ever fit into anything else."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
 def print_json(value: object) -> None:
     """Print one JSON value on stdout, non-ASCII letters as they are."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
@@ -24,16 +32,19 @@ def print_json(value: object) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; markup characters in cells are shown as they are."""
+    """Print a table, without a head where no column has a name; markup characters in cells are shown as they are."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold")
+    if not rows:
+        sys.stdout.write(f"{title}: none\n")
+        return
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=any(columns))
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text(_shown(cell)) for cell in row))
     # A pipe has no width: what reads it may be a program, so rows stay on their line as far as possible.
     Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH).print(table)
 
@@ -41,6 +52,12 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
 def print_pairs(title: str, pairs: Mapping[str, object]) -> None:
     """Print names and values, one a line; names and numbers inside maps and lists of maps are joined by dots."""
     print_table(title, ["", ""], _flat(pairs))
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return "" if cell is None else str(cell)
 
 
 def _flat(value: object, name: str = "") -> list[tuple[str, object]]:

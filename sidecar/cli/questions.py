@@ -6,19 +6,22 @@ name, or the user's local one, which is started if need be.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
+from sidecar.errors import SidecarError
+
 URL_HELP = "Server to ask; the settings' or the local one when left out."
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the root of the command line."""
-    app.command()(premises)
-    app.command()(search)
+    app.command(short_help="Rank premises for a goal.")(premises)
+    app.command(short_help="Find declarations for a question.")(search)
 
 
 def premises(
@@ -37,15 +40,15 @@ def premises(
     from sidecar.cli.output import print_json
 
     params = {
-        "imports": _commas(imports),
+        "imports": _commas(imports, "imports"),
         "method": method,
-        "theorem": theorem,
-        "module": module,
-        "namespace": namespace,
-        "exclude": _commas(exclude),
+        "theorem": _typed(theorem, "theorem"),
+        "module": _typed(module, "module"),
+        "namespace": _typed(namespace, "namespace"),
+        "exclude": _commas(exclude, "exclude"),
     }
     with _client(url) as client:
-        answer = client.premises(_text(goal), k, **params)
+        answer = client.premises(_text(goal, "goal"), k, **params)
     if as_json:
         print_json(answer)
     else:
@@ -65,9 +68,14 @@ def search(
     """Find declarations by what they say, by their words, or by their names."""
     from sidecar.cli.output import print_json
 
-    params = {"modules": module or None, "kinds": kind or None, "imports": _commas(imports), "rewrite": rewrite}
+    params = {
+        "modules": [_typed(name, "module") for name in module or ()] or None,
+        "kinds": kind or None,
+        "imports": _commas(imports, "imports"),
+        "rewrite": rewrite,
+    }
     with _client(url) as client:
-        answer = client.search(_text(query), k, **params)
+        answer = client.search(_text(query, "query"), k, **params)
     if as_json:
         print_json(answer)
     else:
@@ -132,18 +140,39 @@ def _remarks(answer: Mapping[str, Any]) -> None:
         note("ms: " + ", ".join(f"{stage} {milliseconds:.1f}" for stage, milliseconds in timings.items()))
 
 
-def _commas(text: str | None) -> Sequence[str] | None:
-    if text is None:
+def _commas(text: str | None, field: str) -> Sequence[str] | None:
+    typed = _typed(text, field)
+    if typed is None:
         return None
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return [part.strip() for part in typed.split(",") if part.strip()]
 
 
-def _text(argument: str) -> str:
+def _text(argument: str, field: str) -> str:
     if argument != "-":
-        return argument
+        return _typed(argument, field) or ""
     if sys.stdin.isatty():
         sys.stderr.write("reading from the keyboard; end with Ctrl-D\n")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    content = sys.stdin.buffer.read()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_text(field, f"{error.reason} at byte {error.start}") from None
+
+
+def _typed(argument: str | None, field: str) -> str | None:
+    """What a person typed: UTF-8 whatever the locale, or else the locale's letters."""
+    if argument is None:
+        return None
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeError as error:
+        if not any("\ud800" <= letter <= "\udfff" for letter in argument):
+            return argument
+        raise _not_text(field, str(error)) from None
+
+
+def _not_text(field: str, detail: str) -> SidecarError:
+    return SidecarError("bad_request", f"is not UTF-8: {detail}", field=field, hint="write text as UTF-8")
 
 
 def _client(url: str | None) -> Any:

@@ -20,12 +20,12 @@ class LogStyle(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the root of the command line."""
-    app.command()(serve)
-    app.command()(bridge)
-    app.command()(mcp)
-    app.command()(status)
-    app.command()(stop)
-    app.command()(demo)
+    app.command(short_help="Serve until stopped.")(serve)
+    app.command(short_help="Speak frames with a Lean process.")(bridge)
+    app.command(short_help="Serve an agent (MCP).")(mcp)
+    app.command(short_help="Ask the server what it serves.")(status)
+    app.command(short_help="Stop the local server.")(stop)
+    app.command(short_help="Show the main job on the example library.")(demo)
 
 
 def serve(

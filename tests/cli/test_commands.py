@@ -224,6 +224,14 @@ def test_a_table_for_people_and_filters(user: dict[str, str], index: Path) -> No
     status = run(user, "status")
     assert status.returncode == 0
     assert "459" in status.stdout
+    assert "True" not in status.stdout and "False" not in status.stdout
+    assert run(user, "search", "x", "--module", "No.Such").stdout == "declarations: none\n"
+
+
+@pytest.mark.parametrize("words", [[], ["index"], ["corpus"]])
+def test_every_command_is_described_in_full(user: dict[str, str], words: list[str]) -> None:
+    listed = run(user, *words, "--help").stdout.partition("Commands:")[2]
+    assert listed and "..." not in listed
 
 
 def test_corpus_info_and_check(user: dict[str, str], tmp_path: Path) -> None:

@@ -397,6 +397,38 @@ def test_every_answer_has_an_id_that_is_in_the_log(server: Server) -> None:
     eventually(lambda: f"[{id}]" in server.log, "the log names the request")
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\x01secret\xff\r\n\r\n",
+        b"GET /secret HTTP/9.9\r\n\r\n",
+        b"POST /v1/secret HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: -5\r\n\r\n",
+        head("GET", "/" + "secret" * 2_000),
+        head("POST", "/v1/search", f"content-type: {wire.CONTENT_TYPE}", "content-encoding: gzip", length=6)
+        + b"secret",
+    ],
+)
+def test_what_is_not_http_does_not_fill_the_log(server: Server, sent: bytes) -> None:
+    before = len(server.log)
+    assert raw(server, sent).split(b" ", 2)[1] in (b"400", b"415")
+    raw(server, head("POST", "/v1/status", f"content-type: {wire.CONTENT_TYPE}"))
+    eventually(lambda: "/v1/status" in server.log[before:], "the next request is logged")
+    assert len(server.log[before:].splitlines()) <= 3
+    assert "secret" not in server.log[before:]
+
+
+def test_half_a_surrogate_pair_is_refused_by_the_server_which_names_it(client: Client) -> None:
+    half: list[tuple[str, dict[str, object], str]] = [
+        ("search", {"query": "a\ud800"}, "query"),
+        ("premises", {"goal": GOAL, "exclude": ["a", "\udcff"]}, "exclude[1]"),
+        ("premises", {"goal": GOAL, "premises": [{"name": "\udfff", "text": "x"}]}, "premises[0].name"),
+    ]
+    for method, params, field in half:
+        error = code_of(lambda method=method, params=params: client.call(method, params))
+        assert (error.code, error.field) == ("bad_request", field)
+    assert client.search("Nat.add_comm", 1)["results"]
+
+
 def test_what_is_asked_is_not_in_the_log(server: Server, client: Client) -> None:
     client.premises("secret_hypothesis : Nat\n⊢ secret_goal")
     client.search("secret_question")
