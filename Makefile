@@ -16,6 +16,7 @@ test: $(VENV)/.development
 install: $(VENV)/.sidecar
 
 $(VENV)/.sidecar: pyproject.toml constraints.txt
+	@echo "setting up $(VENV), which takes some minutes the first time"
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
