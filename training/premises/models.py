@@ -18,11 +18,11 @@ from sentence_transformers.base.modules import Module
 from torch import Tensor, nn
 
 from sidecar.encoder.folder import EncoderDescription, Pooling, read_description, write_description
-from training.premises.initial import initial_table
 from sidecar.encoder.static import write_static
 from sidecar.encoder.tokens import TextTokenizer
 from sidecar.encoder.transformer import pool
 from sidecar.errors import SidecarError
+from training.premises.initial import initial_table
 
 
 class TokenTable(Module):
