@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
-MARKER = re.compile(r"(<!-- table (\S+)(?: (.+?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+MARKER = re.compile(r"(<!-- table (\S+)(?: ([^\n]+?))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Line = dict[str, Any]
 

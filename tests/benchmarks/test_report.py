@@ -37,3 +37,10 @@ def test_the_newest_figure_wins_and_gaps_stay_empty(monkeypatch: pytest.MonkeyPa
     assert "old" not in text
     assert text.startswith("before\n")
     assert text.endswith("<!-- end -->\nafter\n")
+
+
+def test_a_marker_without_a_set_takes_nothing_from_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "read", lambda bench: [])
+    text = report.fill("<!-- table a -->\n<!-- end -->\nkept\n<!-- table b s -->\n<!-- end -->\n")
+    assert text.count("not measured yet") == 2
+    assert "kept" in text
