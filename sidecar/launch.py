@@ -35,6 +35,9 @@ POLL_SECONDS = 0.05
 STOP_SECONDS = 30.0
 """How long a server may take to stop: longer than it gives the requests that are under way."""
 
+LAST_WORDS_SECONDS = 10.0
+"""How long a server that gave up may take to say why and end."""
+
 Say = Callable[[str], None]
 """Tells a person what is going on."""
 
@@ -232,6 +235,7 @@ async def ensure_server(settings: Settings, say: Say) -> Address:
                 if not _runs(address.pid):
                     raise
     except Unanswered:
+        await _ended(address.pid)
         raise _failed(settings, log_start, process) from None
     finally:
         await transport.close()
@@ -385,6 +389,14 @@ async def _wait_for(settings: Settings, process: subprocess.Popen[bytes], log_st
             if found is not None:
                 return found
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def _ended(pid: int) -> None:
+    """Wait for the end of a server that does not listen any more: its last words come after that."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORDS_SECONDS):
+            while _runs(pid):
+                await asyncio.sleep(POLL_SECONDS)
 
 
 def _trim_log(settings: Settings) -> int:

@@ -216,6 +216,9 @@ def _load_model(folder: Path, number_format: torch.dtype) -> Any:
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
+    # Its report of weights that are missing is read below; printed, it would stand between the lines of our log.
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
     try:
         model, report = transformers.AutoModel.from_pretrained(
             folder,
@@ -227,6 +230,8 @@ def _load_model(folder: Path, number_format: torch.dtype) -> Any:
         )
     except Exception as error:
         raise _unusable(folder, error) from error
+    finally:
+        transformers_logging.set_verbosity(verbosity)
     # Missing weights are filled with random numbers, and only a pooler may go unused here.
     if missing := sorted(name for name in report["missing_keys"] if not name.startswith("pooler.")):
         raise _unusable(folder, f"its weights lack {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}")

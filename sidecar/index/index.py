@@ -222,12 +222,13 @@ class Index:
             difference = "other weights, another tokenizer or another pooling under the same name"
         else:
             difference = "another model with vectors of the same length"
+        mending = rebuild_hint(self.folder, encoder.name)
         raise SidecarError(
             "conflict",
             f"index {self.folder} was made with encoder {entry.encoder!r} ({entry.fingerprint}) and cannot be"
             f" searched with {encoder.name!r} ({encoder.fingerprint}): {difference}",
             field="encoder",
-            hint=f"use --encoder {entry.encoder}, or {rebuild_hint(self.folder, encoder.name)}",
+            hint=mending if encoder.name == entry.encoder else f"use --encoder {entry.encoder}, or {mending}",
         )
 
     @contextlib.contextmanager

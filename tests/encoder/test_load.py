@@ -23,6 +23,12 @@ def test_an_unknown_name_says_what_would_do(name: str, tmp_path: Path, monkeypat
     assert "small, static" in str(caught.value)
 
 
+def test_loading_says_nothing_of_its_own() -> None:
+    code = "from sidecar.encoder.load import load_encoder; load_encoder('small', threads=1); load_encoder('static')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", "cuda:x", "mps", ""])
 def test_a_device_that_is_absent_is_refused(device: str) -> None:
     with pytest.raises(SidecarError, match="no device") as caught:

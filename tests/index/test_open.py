@@ -224,8 +224,9 @@ class TestEncoders:
         assert f"--output {built} --encoder mine" in (no.value.hint or "")
 
     def test_other_weights_under_one_name_are_refused(self, built: Path, static: Encoder) -> None:
-        with Index.open(built) as index, pytest.raises(SidecarError, match="other weights"):
+        with Index.open(built) as index, pytest.raises(SidecarError, match="other weights") as refused:
             index.require_encoder(CountingEncoder(static, "static", "ffff"))
+        assert (refused.value.hint or "").startswith("build it again")
 
     def test_another_width_is_refused(self, built: Path, static: Encoder) -> None:
         other = CountingEncoder(static, "wide", "ffff")
