@@ -42,7 +42,7 @@ from sidecar.index.embed import KnownVectors, Plan, VectorFile
 from sidecar.index.exact import HalfMatrix
 from sidecar.index.files import open_matrix
 from sidecar.index.index import Index
-from sidecar.index.layout import building_folder
+from sidecar.index.layout import building_folder, located
 from sidecar.index.lock import writer_lock
 from sidecar.index.manifest import (
     FORMAT,
@@ -133,7 +133,7 @@ def build_index(
         SidecarError: `conflict` when another process writes this index or the folder holds something else,
             `bad_request` when the corpus cannot be read or has no declaration, `internal` when the disk is full.
     """
-    folder = folder.resolve()
+    folder = located(folder)
     with _disk_errors(folder), writer_lock(folder):
         check_place(folder)
         recover(folder)
@@ -154,7 +154,7 @@ def update_index(
     Raises:
         SidecarError: As `build_index` and `Index.open`; `conflict` when an encoder is not the index's.
     """
-    folder = folder.resolve()
+    folder = located(folder)
     with _disk_errors(folder), writer_lock(folder):
         recover(folder)
         encoders = _by_role(encoder, search_encoder)

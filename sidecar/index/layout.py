@@ -52,9 +52,22 @@ def lock_file(folder: Path) -> Path:
     return _beside(folder, ".lock")
 
 
-def _beside(folder: Path, ending: str) -> Path:
-    # `.` and `..` have names too, and what a link leads to has room beside it.
-    whole = folder.resolve()
+def located(folder: Path) -> Path:
+    """Where a folder really is: `.` and `..` have names too, and what a link leads to has room beside it.
+
+    Raises:
+        SidecarError: `bad_request` for the root of all folders, `not_found` when a relative path starts nowhere.
+    """
+    try:
+        whole = folder.resolve()
+    except FileNotFoundError:
+        detail = f"{folder} is nowhere: the folder that this command runs in was removed or replaced"
+        raise SidecarError("not_found", detail, field="index", hint="change to the folder again") from None
     if not whole.name:
         raise SidecarError("bad_request", f"{folder} cannot be an index", field="index", hint="choose a folder in it")
+    return whole
+
+
+def _beside(folder: Path, ending: str) -> Path:
+    whole = located(folder)
     return whole.with_name(whole.name + ending)

@@ -408,6 +408,8 @@ def test_a_folder_may_be_the_one_that_one_is_in_and_a_link(
     with pytest.raises(SidecarError, match="no index"):
         Index.open(Path())
     manifest = build_index(corpus, Path(), static)
+    with pytest.raises(SidecarError, match="removed or replaced"):
+        Manifest.read(Path())
     monkeypatch.chdir(here)
     assert Manifest.read(Path()).revision == manifest.revision
     for _ in range(2):
