@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from sidecar.encoder.load import TIERS
+
 RankingName = Literal["name", "words", "meaning"]
 
 RANK_CONSTANT: Final = 1.0
@@ -23,15 +25,15 @@ LEAST_AGREEMENT: Final = 0.55
 DEPTH: Final = 200
 """How many rows of each ranking take part, or k if that is more."""
 
-_STATIC: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.1}
-_TRANSFORMER: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.6}
+_TRAINED_ON_GOALS: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.1}
+_GENERAL: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.6}
 
 
 def weights_for(encoder: str) -> Mapping[RankingName, float]:
     """Weights of the rankings.
 
     Args:
-        encoder: `VectorSet.encoder`: a tier, a folder or a hub name. What is not the built-in `static` counts as a
-            transformer.
+        encoder: `VectorSet.encoder`: a tier, a folder or a hub name. The built-in tiers were trained on goals and know
+            little of questions; any other encoder counts as one that does.
     """
-    return _STATIC if encoder == "static" else _TRANSFORMER
+    return _TRAINED_ON_GOALS if encoder in TIERS else _GENERAL
