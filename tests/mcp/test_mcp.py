@@ -76,12 +76,12 @@ async def test_an_agent_searches_and_selects_premises(folder: Path) -> None:
         assert found["declarations"][0]["name"] == "List.length_append"
         assert found["declarations"][0]["deprecated"] is False
         assert len(found["declarations"]) == 3
-        goal = {"goal": "a b : Nat\n⊢ a + b = b + a", "k": 8, "imports": ["Init.Data.Nat.Basic", "No.Such"]}
+        goal = {"goal": "a b c : Nat\n⊢ a + b + c = a + (b + c)", "k": 8, "imports": ["Init.Data.Nat.Basic", "No.Such"]}
         selected = content(await client.call_tool("premises", goal))
-        assert "Nat.add_comm" in [premise["name"] for premise in selected["premises"]]
+        assert "Nat.add_assoc" in [premise["name"] for premise in selected["premises"]]
         assert "No.Such" in selected["warnings"][0]
-        kept = content(await client.call_tool("premises", {**goal, "theorem": "Nat.add_comm"}))
-        assert "Nat.add_comm" not in [premise["name"] for premise in kept["premises"]]
+        kept = content(await client.call_tool("premises", {**goal, "theorem": "Nat.add_assoc"}))
+        assert "Nat.add_assoc" not in [premise["name"] for premise in kept["premises"]]
 
 
 async def test_errors_tell_the_agent_what_to_mend(folder: Path) -> None:

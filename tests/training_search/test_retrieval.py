@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from sidecar.encoder.load import load_encoder
 from sidecar.text.query import query_text
 from training.data.queries import SearchExample
+from training.premises.presets import base_folder, find_preset
 from training.search.pairs import Forbidden, Pair, allowed, docstring_pairs, example_pairs, generated_pairs
 from training.search.retrieval import RetrievalSettings, train
 from training.search.retrieval_loss import MarginContrastiveLoss
@@ -140,6 +141,7 @@ def test_lora_is_merged_into_a_plain_encoder(retriever: Retriever, tmp_path: Pat
     pairs = [Pair("lists", "List.append_assoc"), Pair("divisor", "Nat.gcd_one_left")]
     settings = RetrievalSettings("small", batch=2, steps=1, lora_rank=2, max_tokens=16)
     folder = train(settings, pairs, retriever.index, tmp_path)
-    plain, adapted = (load_encoder(name, threads=1).encode(["lists"], "question") for name in ("small", str(folder)))
+    names = (str(base_folder(find_preset("small"))), str(folder))
+    plain, adapted = (load_encoder(name, threads=1).encode(["lists"], "question") for name in names)
     assert plain.shape == adapted.shape
     assert float((plain * adapted).sum()) > 0.9
