@@ -5,6 +5,8 @@ In: a corpus and an encoder. Out: an index folder (see `sidecar.index`).
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -43,7 +45,8 @@ def build(
         from sidecar.spread import spread_over
 
         loaded = SpreadEncoder(loaded, spread_over(ray))
-    manifest = build_index(corpus, folder, loaded)
+    with _kept_when_interrupted():
+        manifest = build_index(corpus, folder, loaded)
     summary = {"folder": str(folder), **manifest.summary()}
     if as_json:
         print_json(summary)
@@ -107,24 +110,27 @@ def update(
 
     manifest = Manifest.read(folder)
     encoder = load_encoder(manifest.encoder_name, threads=threads or usable_cores())
-    report = update_index(folder, open_corpus(source, format_), encoder)
+    with _kept_when_interrupted():
+        report = update_index(folder, open_corpus(source, format_), encoder)
     if as_json:
         print_json(report.as_wire())
     else:
         print_pairs("index updated", report.as_wire())
 
 
+@contextlib.contextmanager
+def _kept_when_interrupted() -> Iterator[None]:
+    from sidecar.cli.output import note
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("interrupted; what is done is kept, and the same command goes on from there")
+        raise
+
+
 def _chosen(folder: Path | None) -> Path:
-    from sidecar.errors import SidecarError
     from sidecar.settings import Settings
 
     settings = Settings()
-    chosen = folder or settings.index or settings.data_folder / "default"
-    if not chosen.is_dir():
-        raise SidecarError(
-            "not_found",
-            f"{chosen} is not a folder",
-            field="index",
-            hint="build one with `lean-sidecar index build CORPUS --output FOLDER`",
-        )
-    return chosen
+    return folder or settings.index or settings.data_folder / "default"

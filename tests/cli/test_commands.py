@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.encoder.static import StaticEncoder
 from tests.running import ROOT, alive, eventually
 from tests.running import run_command as run
 
@@ -127,6 +128,28 @@ def test_bad_input_names_the_field_and_ends_with_its_status(
     plain = run(user, *words)
     assert plain.returncode == status
     assert plain.stderr.strip().splitlines()[-1].startswith("error: ")
+
+
+def test_an_interrupted_build_says_that_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sidecar.__main__ import main
+
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StaticEncoder, "encode", interrupt)
+    command = ["lean-sidecar", "index", "build", str(EXAMPLE), "--encoder", "static", "--output", str(tmp_path / "i")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["lean-sidecar", "index", "info", str(tmp_path / "i")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 4
+    assert "was never finished" in capsys.readouterr().err
 
 
 def test_stop_ends_the_server_that_a_command_started(user: dict[str, str], index: Path) -> None:
