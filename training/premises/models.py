@@ -124,6 +124,7 @@ class TrainedModel:
         }
         save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
         config = model.config.to_dict()
+        config.pop("_name_or_path", None)  # where the base lay on this machine
         config["dtype"] = str(number_format).removeprefix("torch.")
         (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         (folder / "tokenizer.json").write_text(self.tokenizer_json, encoding="utf-8")
