@@ -2,15 +2,14 @@ import Lake
 
 open Lake DSL
 
--- `LeanOption` is a name that a lakefile knows without `open Lean`: Mathlib's lakefile for v4.33.0 uses it in this way.
 /-- Options of every library here. -/
-abbrev commonOptions : Array LeanOption := #[
+abbrev commonOptions : Array Lean.LeanOption := #[
   ⟨`autoImplicit, false⟩,
   ⟨`relaxedAutoImplicit, false⟩
 ]
 
 /-- Options of the tests: what is printed must not depend on the numbers of metavariables. -/
-abbrev testOptions : Array LeanOption := commonOptions ++ #[
+abbrev testOptions : Array Lean.LeanOption := commonOptions ++ #[
   ⟨`pp.mvars.anonymous, false⟩
 ]
 

@@ -21,7 +21,7 @@ open Lean Meta Elab Tactic
 
 /-- How a trial ended. -/
 structure Trial where
-  /-- Whether the goal was closed, without `sorry`. -/
+  /-- Whether a complete proof closed the goal. -/
   closed : Bool
   /-- How long it took. -/
   milliseconds : Nat
@@ -33,7 +33,7 @@ def runScript (script : Script) : TacticM Unit := do
   for tac in script do
     evalTactic tac
 
-/-- Runs a script on a goal; says whether it was closed without `sorry`. -/
+/-- Runs a script on a goal; says whether a complete proof closed it. -/
 def closes (goal : MVarId) (script : Script) : TacticM Bool := do
   let left : List MVarId ←
     (Term.withSynthesize (Tactic.run goal (withoutRecover (runScript script))) : TermElabM (List MVarId))

@@ -102,7 +102,7 @@ def elaborateWithPlugin (moduleName : Name) (file : FilePath) (setup : ModuleSet
     (plugins := setup.plugins ++ plugin.plugins) (mainModule := moduleName)
   elaborateCommands input parserState env messages options
 
-/-- Runs a tactic on a statement; says whether it closes it, without `sorry`. -/
+/-- Runs a tactic on a statement; says whether it proves it completely. -/
 def closes (type : Expr) (tactic : Syntax) : MetaM Bool := do
   let goal : Expr ← mkFreshExprSyntheticOpaqueMVar type
   let (rest, _) ← Elab.runTactic goal.mvarId! tactic
