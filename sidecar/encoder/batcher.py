@@ -90,6 +90,7 @@ class MicroBatcher:
         self._tokens_per_second: float | None = None
         self._closing = False
         self._abandoned = False
+        self._failure: SidecarError | None = None
         self._worker: threading.Thread | None = None
 
     @property
@@ -111,7 +112,8 @@ class MicroBatcher:
 
         Raises:
             SidecarError: `overloaded` when too many requests wait (with `retry_after`) or the batcher is closed;
-                otherwise what the encoder raised, naming the text as field `texts[i]`.
+                `internal` once the worker has died; otherwise what the encoder raised, naming the text as field
+                `texts[i]`.
         """
         if not texts:
             return np.zeros((0, self.encoder.dimension), dtype=np.float32)
@@ -163,6 +165,8 @@ class MicroBatcher:
 
     def _admit(self, request: _Request, *, bulk: bool) -> None:
         with self._lock:
+            if self._failure is not None:
+                raise self._failure
             if self._closing:
                 raise SidecarError(
                     "overloaded", "the encoder is shutting down", hint="try again later", retry_after=1.0
@@ -201,9 +205,13 @@ class MicroBatcher:
                 self._measure(batch.tokens, time.monotonic() - began)
         except BaseException as error:
             logger.exception("the encoder's worker stopped")
+            failure = SidecarError(
+                "internal", f"the encoder's worker stopped: {error!r}", hint="start the server again; its log has more"
+            )
             with self._lock:
                 self._closing = True
-            self._fail_all(SidecarError("internal", f"the encoder's worker stopped: {error!r}"))
+                self._failure = failure
+            self._fail_all(failure)
 
     def _next(self) -> _Slice | None:
         """Wait for work and take the next slice; None when there will be none."""

@@ -285,8 +285,9 @@ async def test_callers_of_a_worker_that_dies_are_told(recording: Recording) -> N
             *(asyncio.wait_for(batcher.encode([f"goal {i}"], "goal"), 20) for i in range(3)), return_exceptions=True
         )
         assert [answer.code for answer in answers if isinstance(answer, SidecarError)] == ["internal"] * 3
-        with pytest.raises(SidecarError):
+        with pytest.raises(SidecarError, match="worker stopped") as late:
             await batcher.encode(["late"], "goal")
+        assert late.value.code == "internal"
 
 
 async def test_closing_finishes_what_waits_and_takes_no_more(recording: Recording) -> None:
