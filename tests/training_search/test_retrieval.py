@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from sidecar.encoder.load import load_encoder
 from sidecar.text.query import query_text
 from training.data.queries import SearchExample
+from training.data.questions import Forbidden, Pair, allowed, docstring_pairs
 from training.premises.presets import base_folder, find_preset
-from training.search.pairs import Forbidden, Pair, allowed, docstring_pairs, example_pairs, generated_pairs
+from training.search.pairs import example_pairs, generated_pairs
 from training.search.retrieval import RetrievalSettings, train
 from training.search.retrieval_loss import MarginContrastiveLoss
 from training.search.retriever import Retriever

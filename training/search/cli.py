@@ -111,7 +111,8 @@ def retriever(
 ) -> None:
     """Train a retriever on docstrings, given and generated queries; under torchrun on several GPUs."""
     from sidecar.index.index import Index
-    from training.search.pairs import Forbidden, allowed, round_pairs
+    from training.data.questions import Forbidden, allowed
+    from training.search.pairs import round_pairs
     from training.search.retrieval import RetrievalSettings, train
 
     settings = RetrievalSettings(
@@ -164,9 +165,9 @@ def generator(
 
     Under torchrun the generator is trained on several GPUs; the first of them writes.
     """
+    from training.data.questions import Forbidden
     from training.search import standin_run
     from training.search.judges import make_judge
-    from training.search.pairs import Forbidden
     from training.search.retriever import Retriever
     from training.search.samples import SampleWriter
     from training.search.scoring import Scorer

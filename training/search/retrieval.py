@@ -24,11 +24,11 @@ from transformers import PrinterCallback
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.text.declaration import declaration_text
+from training.data.questions import Pair
 from training.data.token_rows import TokenRows
 from training.premises.models import Backbone, TrainedModel, load_base
 from training.premises.presets import base_folder, find_preset
 from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, newest_checkpoint
-from training.search.pairs import Pair
 from training.search.retrieval_loss import MarginContrastiveLoss
 
 logger = logging.getLogger(__name__)

@@ -27,12 +27,13 @@ from sidecar.errors import SidecarError
 from sidecar.index.build import build_index
 from sidecar.index.index import Index
 from training.data.queries import SearchExample
+from training.data.questions import Forbidden, allowed
 from training.search import standin_run
 from training.search.arms import Arm, Start
 from training.search.figures import as_json, measure
 from training.search.judge import Judge
 from training.search.judges import make_judge
-from training.search.pairs import Forbidden, allowed, round_pairs
+from training.search.pairs import round_pairs
 from training.search.retrieval import MODEL, RetrievalSettings
 from training.search.retrieval import train as train_retriever
 from training.search.retriever import Retriever
