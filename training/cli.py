@@ -52,6 +52,13 @@ def premises(
     chunk: Annotated[int | None, typer.Option(help="texts that are embedded at one time")] = None,
     gradient_cache: Annotated[bool, typer.Option(help="embed twice instead of keeping all activations")] = True,
     bfloat16: Annotated[bool, typer.Option(help="multiply in bfloat16")] = True,
+    question_share: Annotated[float, typer.Option(help="part of a batch that is questions, for search")] = 0.0,
+    questions: Annotated[
+        list[Path] | None, typer.Option(help="file of questions with answers, beside the corpus's docstrings")
+    ] = None,
+    evaluation_queries: Annotated[
+        list[Path] | None, typer.Option(help="file of queries that will be evaluated on: kept out of the questions")
+    ] = None,
     pairs: Annotated[int | None, typer.Option(help="use so many training states, drawn at random")] = None,
     seed: Annotated[int, typer.Option()] = 0,
     probe_goals: Annotated[int, typer.Option(help="goals of the probe; 0 for none")] = 300,
@@ -85,12 +92,28 @@ def premises(
         chunk=chunk or chosen.chunk,
         gradient_cache=gradient_cache and not chosen.static,
         bfloat16=bfloat16 and not chosen.static,
+        question_share=question_share,
         pairs=pairs,
         seed=seed,
     )
+    if question_share and not evaluation_queries:
+        raise SidecarError(
+            "bad_request",
+            "questions are trained on, and nothing says which must not be",
+            field="evaluation_queries",
+            hint="give the file of the queries that the model will be evaluated on",
+        )
     run(
         settings,
-        Places(corpus or data.parent / "declarations", data, output, cache or output.parent / "cache", hard_negatives),
+        Places(
+            corpus or data.parent / "declarations",
+            data,
+            output,
+            cache or output.parent / "cache",
+            hard_negatives,
+            tuple(questions or ()),
+            tuple(evaluation_queries or ()),
+        ),
         watching=Watching(probe_goals, probe_premises, probe_every, log_every, save_every),
         resume=resume,
     )

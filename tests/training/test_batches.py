@@ -17,6 +17,7 @@ from training.data.token_rows import TokenRows
 from training.premises.batches import Batches
 from training.premises.negatives import NegativeSampler
 from training.premises.pairs import TrainingPairs, order
+from training.premises.questions import Questions
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def _batches(library: PremiseLibrary, pairs: TrainingPairs, *, negatives: int = 
         TokenRows.from_rows([generator.integers(1, 9, generator.integers(1, 6)).tolist() for _ in range(count)])
         for count in (len(pairs.examples), len(library))
     )
-    return Batches(pairs, library, states, premises, NegativeSampler(pairs, library, negatives), 7)
+    return Batches(pairs, library, Questions.none(), states, premises, NegativeSampler(pairs, library, negatives), 7)
 
 
 def _items(numbers: Sequence[int]) -> list[dict[str, int]]:

@@ -1,7 +1,7 @@
 """Questions about declarations, and what of them must not be trained on.
 
 In: declarations with docstrings, evaluation queries. Out: pairs of a question and the name of its answer, without
-anything that an evaluation asks: neither its texts nor its right answers.
+anything that an evaluation asks: neither its texts, nor what is nearly one of them (`near.py`), nor its right answers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from sidecar.corpus.records import Declaration
 from sidecar.text.query import query_text
+from training.data.near import NearTexts
 from training.data.queries import SearchExample
 
 LEAST_WORDS: Final = 2
@@ -41,18 +42,27 @@ class Forbidden:
 
     Args:
         evaluation: Every query that will be evaluated on.
+
+    Attributes:
+        names: Right answers.
     """
 
     def __init__(self, evaluation: Iterable[SearchExample]) -> None:
-        self._texts: set[str] = set()
-        self.names: set[str] = set()
-        for example in evaluation:
-            self._texts.add(query_text(example.query))
-            self.names.update(example.gold)
+        examples = list(evaluation)
+        self._texts = NearTexts(example.query for example in examples)
+        self.names = {name for example in examples for name in example.gold}
+
+    def asked(self, query: str) -> bool:
+        """Whether a canonical text is what an evaluation asks, or nearly so."""
+        return query in self._texts
 
     def forbids(self, pair: Pair) -> bool:
         """Whether a pair must not be trained on."""
-        return pair.name in self.names or pair.query in self._texts
+        return pair.name in self.names or self.asked(pair.query)
+
+    def forbids_example(self, example: SearchExample) -> bool:
+        """Whether a given query must not be trained on: one of its right answers is wanted, or its text is asked."""
+        return not self.names.isdisjoint(example.gold) or self.asked(query_text(example.query))
 
 
 def docstring_pairs(declarations: Iterable[Declaration]) -> Iterator[Pair]:

@@ -45,6 +45,12 @@ class TokenRows:
         return cls(tokens, offsets)
 
     @classmethod
+    def joined(cls, first: TokenRows, second: TokenRows) -> TokenRows:
+        """The rows of one and then those of the other."""
+        offsets = np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]])
+        return cls(np.concatenate([first.tokens, second.tokens]), offsets)
+
+    @classmethod
     def cached(cls, cache: Path, parts: Sequence[str], make: Callable[[], Sequence[Sequence[int]]]) -> TokenRows:
         """Load rows that an earlier run left in a folder, or make and keep them.
 

@@ -1,7 +1,7 @@
 """Batches of token numbers, and all that the loss must know about them.
 
-In: numbers of pairs. Out: tensors: the states, the premises of all states (positives and negatives, sorted by length so
-that little is padded), and who is whose positive.
+In: numbers of pairs. Out: tensors: the states and questions, the premises of all of them (positives and negatives,
+sorted by length so that little is padded), and who is whose positive.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from training.data.library import PremiseLibrary
 from training.data.token_rows import TokenRows
 from training.premises.negatives import NegativeSampler
 from training.premises.pairs import TrainingPairs
+from training.premises.questions import Questions
+
+IntArray = npt.NDArray[np.int64]
 
 PADDING = -1
 """Fills rows of group numbers that are shorter than the longest of a batch."""
@@ -29,8 +33,8 @@ class Batches:
     a run that was interrupted goes on with the batches that it would have seen.
 
     Attributes:
-        pairs, library: What the numbers mean.
-        states, premises: Token numbers of states and of premises.
+        pairs, library, questions: What the numbers mean: those of the pairs come first, then those of the questions.
+        states, premises: Token numbers of states and then questions; of premises and then the questions' answers.
         negatives: Draws negatives.
         seed: The run's.
         valid_label_columns: Asked for by sentence-transformers; the labels here are no columns of a data set.
@@ -38,6 +42,7 @@ class Batches:
 
     pairs: TrainingPairs
     library: PremiseLibrary
+    questions: Questions
     states: TokenRows
     premises: TokenRows
     negatives: NegativeSampler
@@ -48,7 +53,7 @@ class Batches:
         """Collate.
 
         Args:
-            items: `pair`, the number of a pair, and `place`, its place in the run.
+            items: `pair`, the number of a pair or, behind all pairs, of a question; and `place`, its place in the run.
 
         Returns:
             `state_input_ids`, `state_attention_mask` of shape (B, tokens); the same for `premise`, (P, tokens); `own`
@@ -59,23 +64,30 @@ class Batches:
 
         pairs, library = self.pairs, self.library
         numbers = np.array([item["pair"] for item in items])
-        states = pairs.state_of[numbers]
+        asked = np.maximum(numbers - len(pairs), 0)
+        of_goals = numbers < len(pairs)
+        held = np.where(of_goals, numbers, 0)
+        states = np.where(of_goals, pairs.state_of[held], len(pairs.examples) + asked)
+        positives = np.where(of_goals, pairs.premise_of[held], len(library) + asked)
         # Neighbours of like length make little padding.
         order = np.argsort(self.states.lengths[states], kind="stable")
-        numbers, states = numbers[order], states[order]
+        states, positives = states[order], positives[order]
+        known = [self._never_negative(int(state)) for state in states]
         generator = np.random.default_rng((self.seed, items[0]["place"]))
-        rows = [pairs.premise_of[numbers]]
-        for number, state in zip(numbers, states, strict=True):
-            negatives = self.negatives.draw(int(state), generator)
+        rows = [positives]
+        for state, positive, groups in zip(states, positives, known, strict=True):
+            if state < len(pairs.examples):
+                negatives = self.negatives.draw(int(state), generator)
+            else:
+                negatives = self.negatives.draw_any(groups, generator)
             # A state that sees nothing but its positives repeats its own positive, which is masked for it, so that
             # every rank of a distributed run holds as many premises.
             missing = self.negatives.count - len(negatives)
-            rows += [negatives, np.full(missing, pairs.premise_of[number])]
+            rows += [negatives, np.full(missing, positive)]
         drawn = np.concatenate(rows)
         by_length = np.argsort(self.premises.lengths[drawn], kind="stable")
         place = np.empty_like(by_length)
         place[by_length] = np.arange(len(by_length))
-        known = [pairs.never_negative(int(state), library) for state in states]
         padded = np.full((len(known), max(map(len, known))), PADDING, dtype=np.int64)
         for row, groups in enumerate(known):
             padded[row, : len(groups)] = groups
@@ -84,7 +96,20 @@ class Batches:
             matrix, mask = tokens.padded(wanted)
             batch[f"{name}_input_ids"] = torch.from_numpy(matrix)
             batch[f"{name}_attention_mask"] = torch.from_numpy(mask)
-        batch["own"] = torch.from_numpy(place[: len(numbers)].copy())
-        batch["number"] = torch.from_numpy(library.group[drawn[by_length]].astype(np.int64))
+        batch["own"] = torch.from_numpy(place[: len(positives)].copy())
+        batch["number"] = torch.from_numpy(self._groups(drawn[by_length]))
         batch["known"] = torch.from_numpy(padded)
         return batch
+
+    def _never_negative(self, state: int) -> IntArray:
+        question = state - len(self.pairs.examples)
+        if question < 0:
+            return self.pairs.never_negative(state, self.library)
+        return self.questions.group[question : question + 1]
+
+    def _groups(self, rows: IntArray) -> IntArray:
+        """Groups of premises and, behind all of them, of the answers of questions."""
+        of_premises = rows < len(self.library)
+        groups = self.library.group[np.where(of_premises, rows, 0)].astype(np.int64)
+        groups[~of_premises] = self.questions.group[rows[~of_premises] - len(self.library)]
+        return groups

@@ -83,3 +83,17 @@ class NegativeSampler:
             if len(rows):
                 chosen += generator.choice(rows, self.count - len(chosen)).tolist()
         return np.array(chosen, dtype=np.int64)
+
+    def draw_any(self, never: IntArray, generator: np.random.Generator) -> IntArray:
+        """Rows from the whole library: the negatives of a question, which is asked from no place in particular.
+
+        Args:
+            never: Groups that are no negatives.
+            generator: What draws.
+
+        Returns:
+            Shape (count,), fewer when nearly all that is drawn may be none.
+        """
+        rows = generator.integers(0, len(self._library), _TRIES * self.count)
+        rows = rows[~np.isin(self._library.group[rows], never)]
+        return rows[: self.count].astype(np.int64)

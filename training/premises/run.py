@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sidecar.corpus.source import open_corpus
+from sidecar.encoder.base import Purpose
 from sidecar.progress import Progress
 from sidecar.text.clean import one_line
 from sidecar.text.fingerprint import text_fingerprint
@@ -26,6 +27,7 @@ from sidecar.text.goal import goal_text
 from training.data.decontamination import Decontamination, Removed
 from training.data.examples import PremiseExample
 from training.data.library import PremiseLibrary
+from training.data.queries import read_queries
 from training.data.sources import ExampleSource, naive
 from training.data.token_rows import TokenRows
 from training.evaluation.plots import Line, lines
@@ -35,9 +37,10 @@ from training.premises.batches import Batches
 from training.premises.mining import read_mined
 from training.premises.models import TrainedModel, load_base
 from training.premises.negatives import NegativeSampler
-from training.premises.pairs import TrainingPairs, order
+from training.premises.pairs import TrainingPairs
 from training.premises.presets import base_folder, find_preset
 from training.premises.probe import Probe, encode
+from training.premises.questions import Questions, mixed_order
 from training.premises.settings import RunSettings
 from training.premises.trainer import METRICS, all_ranks, newest_checkpoint, read_metrics, train
 
@@ -57,6 +60,8 @@ class Places:
         output: The run's folder.
         cache: Texts and tokens that later runs use again.
         hard_negatives: File of mined negatives, or None.
+        questions: Files of questions with known answers, trained on beside docstrings.
+        evaluation_queries: Files of queries that will be evaluated on, which are kept out of the questions.
     """
 
     corpus: Path
@@ -64,6 +69,8 @@ class Places:
     output: Path
     cache: Path
     hard_negatives: Path | None = None
+    questions: tuple[Path, ...] = ()
+    evaluation_queries: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class TrainingData:
         source: Where the examples come from.
         library: The premises.
         pairs: What is trained on.
+        questions: Questions that are trained on beside them.
         evaluation: Every example that is or will be evaluated on, by part.
         removed: What decontamination took out.
     """
@@ -97,6 +105,7 @@ class TrainingData:
     source: ExampleSource
     library: PremiseLibrary
     pairs: TrainingPairs
+    questions: Questions
     evaluation: dict[str, list[PremiseExample]]
     removed: Removed
 
@@ -108,7 +117,8 @@ class TrainingData:
             SidecarError: What the readers raise; `bad_request` when nothing can be trained on.
         """
         source = ExampleSource.open(places.data, settings.split)
-        library = PremiseLibrary.open(open_corpus(places.corpus), places.cache, source_text=settings.naive)
+        corpus = open_corpus(places.corpus)
+        library = PremiseLibrary.open(corpus, places.cache, source_text=settings.naive)
         logger.info("%d premises", len(library))
         evaluation = {part: list(source.read(part)) for part in ("valid", "test")}
         filter_ = Decontamination(example for examples in evaluation.values() for example in examples)
@@ -121,7 +131,15 @@ class TrainingData:
             examples = [examples[int(number)] for number in chosen]
         pairs = TrainingPairs.from_examples(examples, library)
         logger.info("%d states, %d pairs, %s", len(pairs.examples), len(pairs), pairs.left)
-        return cls(source, library, pairs, evaluation, filter_.removed)
+        questions = Questions.none()
+        if settings.question_share:
+            given, asked = (
+                [example for file in files for example in read_queries(file)]
+                for files in (places.questions, places.evaluation_queries)
+            )
+            questions = Questions.read(corpus, library, given, asked)
+            logger.info("%d questions, %d left out for an evaluation", len(questions), questions.left_out)
+        return cls(source, library, pairs, questions, evaluation, filter_.removed)
 
 
 def describe(settings: RunSettings, places: Places, data: TrainingData, base: Path, ranks: int) -> dict[str, Any]:
@@ -131,6 +149,9 @@ def describe(settings: RunSettings, places: Places, data: TrainingData, base: Pa
         "corpus": {"every file": open_corpus(places.corpus).fingerprint()},
         "base": records.input_hashes(base, [file for file in base.iterdir() if file.is_file()]),
     }
+    for kind, files in (("questions", places.questions), ("evaluation_queries", places.evaluation_queries)):
+        if settings.question_share:
+            hashes[kind] = {file.name: records.file_hash(file) for file in files}
     if places.hard_negatives is not None:
         hashes["hard_negatives"] = {places.hard_negatives.name: records.file_hash(places.hard_negatives)}
     return {
@@ -151,6 +172,11 @@ def describe(settings: RunSettings, places: Places, data: TrainingData, base: Pa
             "pairs": len(data.pairs),
             "digest": records.examples_digest(data.pairs.examples),
             "left": asdict(data.pairs.left),
+            "questions": {
+                "pairs": len(data.questions),
+                "left_out": data.questions.left_out,
+                "digest": data.questions.digest,
+            },
         },
         "versions": records.versions(),
         "machine": records.machine(),
@@ -179,6 +205,20 @@ def premise_tokens(trained: TrainedModel, library: PremiseLibrary, cache: Path) 
     prompt = trained.description.prompt("declaration")
     parts = ["declaration", *_decides_tokens(trained), library.fingerprint]
     return TokenRows.cached(cache, parts, lambda: trained.tokenizer.rows(library.texts, prompt))
+
+
+def question_tokens(trained: TrainedModel, questions: Questions, cache: Path) -> tuple[TokenRows, TokenRows]:
+    """Token numbers of questions and of their answers."""
+    return (
+        _tokens_of(trained, "question", questions.queries, cache),
+        _tokens_of(trained, "declaration", questions.answers, cache),
+    )
+
+
+def _tokens_of(trained: TrainedModel, purpose: Purpose, texts: Sequence[str], cache: Path) -> TokenRows:
+    prompt = trained.description.prompt(purpose)
+    parts = [purpose, "of questions", *_decides_tokens(trained), *texts]
+    return TokenRows.cached(cache, parts, lambda: trained.tokenizer.rows(texts, prompt))
 
 
 def _decides_tokens(trained: TrainedModel) -> list[str]:
@@ -221,6 +261,7 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
             trained, [example.state for example in pairs.examples], places.cache, source_text=settings.naive
         )
         premises = premise_tokens(trained, library, places.cache)
+        asked, answers = question_tokens(trained, data.questions, places.cache)
     logger.info("mean tokens: %.1f a state, %.1f a premise", states.lengths.mean(), premises.lengths.mean())
     record = describe(settings, places, data, base, ranks.num_processes)
     records.require_fit(places.output, record, resume=resume)
@@ -231,13 +272,24 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
     if places.hard_negatives is not None:
         hard = read_mined(places.hard_negatives, pairs, library)
     sampler = NegativeSampler(pairs, library, settings.negatives, hard=hard, hard_share=settings.hard_share)
-    passes = settings.passes if settings.steps is None else settings.steps * settings.batch / len(pairs)
+    share = settings.question_share
+    passes = settings.passes
+    if settings.steps is not None:
+        passes = settings.steps * (settings.batch - round(settings.batch * share)) / len(pairs)
     probe = _probe(trained, settings, data, premises, places.cache, watching) if ranks.is_main_process else None
     result = train(
         trained,
         settings,
-        order(len(pairs), settings.batch, passes, settings.seed),
-        Batches(pairs, library, states, premises, sampler, settings.seed),
+        mixed_order(len(pairs), len(data.questions), settings.batch, share, passes, settings.seed),
+        Batches(
+            pairs,
+            library,
+            data.questions,
+            TokenRows.joined(states, asked),
+            TokenRows.joined(premises, answers),
+            sampler,
+            settings.seed,
+        ),
         places.output,
         probe=probe,
         probe_every=watching.probe_every,

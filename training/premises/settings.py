@@ -34,6 +34,7 @@ class RunSettings:
         chunk: Texts that are embedded at one time.
         gradient_cache: Embed every text twice and keep one chunk's activations, instead of all of them.
         bfloat16: Multiply in bfloat16.
+        question_share: Part of a batch that is questions, so that the encoder serves search as well; 0 for none.
         pairs: Use so many training states, drawn at random; None for all.
         seed: Decides order, negatives, dropout.
     """
@@ -57,6 +58,7 @@ class RunSettings:
     chunk: int = 64
     gradient_cache: bool = True
     bfloat16: bool = True
+    question_share: float = 0.0
     pairs: int | None = None
     seed: int = 0
 
@@ -78,9 +80,9 @@ class RunSettings:
             value = getattr(self, name)
             if value is not None and not value >= bound:
                 raise SidecarError("bad_request", f"{value} is too small", field=name, hint=f"give at least {bound}")
-        for name, low, high in (("dropout", 0, 0.99), ("hard_share", 0, 1), ("warmup", 0, 1)):
+        for name, high in {"dropout": 0.99, "hard_share": 1, "warmup": 1, "question_share": 0.9}.items():
             value = getattr(self, name)
-            if value is not None and not low <= value <= high:
+            if value is not None and not 0 <= value <= high:
                 raise SidecarError(
-                    "bad_request", f"{value} is out of range", field=name, hint=f"give a number from {low} to {high}"
+                    "bad_request", f"{value} is out of range", field=name, hint=f"give a number from 0 to {high}"
                 )

@@ -222,38 +222,19 @@ def train(
         SidecarError: When the batch does not divide among the ranks.
     """
     ranks = all_ranks().num_processes
-    if settings.batch % ranks:
-        raise SidecarError(
-            "bad_request", f"a batch of {settings.batch} does not divide among {ranks} ranks", field="batch"
-        )
-    if ranks > 1:
-        # Every rank must take part in every step, with equally many premises.
-        order = order[: len(order) // settings.batch * settings.batch]
+    order = divided(order, settings.batch)
     steps = -(-len(order) // settings.batch)
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(output / CHECKPOINTS),
-        per_device_train_batch_size=settings.batch // ranks,
-        num_train_epochs=1,
+    arguments = trainer_arguments(
+        output,
+        batch=settings.batch,
+        steps=steps,
         learning_rate=settings.learning_rate,
-        lr_scheduler_type="cosine",
-        warmup_steps=math.ceil(settings.warmup * steps),
-        max_grad_norm=1.0,
-        weight_decay=0.0,
-        optim="adamw_torch_fused",
-        bf16=settings.bfloat16,
-        use_cpu=(on_cpu := _on_cpu()),
+        warmup=settings.warmup,
+        bfloat16=settings.bfloat16,
         seed=settings.seed,
-        logging_steps=log_every,
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
-        save_strategy="steps",
-        save_steps=save_every,
-        save_total_limit=2,
-        dataloader_pin_memory=not on_cpu,
-        dataloader_num_workers=0 if on_cpu else 4,
-        disable_tqdm=True,
-        report_to=[],
-        ddp_find_unused_parameters=False,
+        log_every=log_every,
+        save_every=save_every,
+        workers=4,
     )
     loss = MaskedContrastiveLoss(
         trained.model,
@@ -276,6 +257,73 @@ def train(
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(resume) if resume else None)
     return TrainingResult(steps, len(order), recorder.seconds)
+
+
+def divided(order: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
+    """The part of a run's order that every rank can take part in.
+
+    Raises:
+        SidecarError: `bad_request` when the batch does not divide among the ranks.
+    """
+    ranks = all_ranks().num_processes
+    if batch % ranks:
+        raise SidecarError("bad_request", f"a batch of {batch} does not divide among {ranks} ranks", field="batch")
+    # Every rank must take part in every step, with equally many texts.
+    return order if ranks == 1 else order[: len(order) // batch * batch]
+
+
+def trainer_arguments(
+    output: Path,
+    *,
+    batch: int,
+    steps: int,
+    learning_rate: float,
+    warmup: float,
+    bfloat16: bool,
+    seed: int,
+    log_every: int,
+    save_every: int,
+    workers: int,
+) -> SentenceTransformerTrainingArguments:
+    """What sentence-transformers' trainer is told of a run that goes once through an order of its own.
+
+    Args:
+        output: The run's folder.
+        batch: Items of a batch, over all ranks.
+        steps: Batches of the run.
+        learning_rate: Highest learning rate; it falls along a cosine.
+        warmup: Part of the steps in which it rises.
+        bfloat16: Multiply in bfloat16.
+        seed: Decides dropout.
+        log_every, save_every: Steps between two lines of metrics, and two checkpoints.
+        workers: Processes that make batches beside a GPU.
+    """
+    on_cpu = _on_cpu()
+    return SentenceTransformerTrainingArguments(
+        output_dir=str(output / CHECKPOINTS),
+        per_device_train_batch_size=batch // all_ranks().num_processes,
+        num_train_epochs=1,
+        learning_rate=learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=math.ceil(warmup * steps),
+        max_grad_norm=1.0,
+        weight_decay=0.0,
+        optim="adamw_torch_fused",
+        bf16=bfloat16,
+        use_cpu=on_cpu,
+        seed=seed,
+        logging_steps=log_every,
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=save_every,
+        save_total_limit=2,
+        dataloader_pin_memory=not on_cpu,
+        dataloader_num_workers=0 if on_cpu else workers,
+        disable_tqdm=True,
+        report_to=[],
+        ddp_find_unused_parameters=False,
+    )
 
 
 def all_ranks() -> PartialState:

@@ -1,7 +1,7 @@
 """Trains the search retriever.
 
 In: pairs of queries and declarations, a base encoder. Out: in the output folder `model/` (an encoder that the sidecar
-loads), `metrics.jsonl`, and checkpoints to resume from.
+loads), `metrics.jsonl`, `targets.txt.gz` (the declarations of the pairs), and checkpoints to resume from.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from training.premises.models import Backbone, TrainedModel, load_base
 from training.premises.presets import base_folder, find_preset
 from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, newest_checkpoint
 from training.search.retrieval_loss import MarginContrastiveLoss
+from training.search.seen import write_targets
 
 logger = logging.getLogger(__name__)
 
@@ -157,6 +158,8 @@ def train(
         ddp_find_unused_parameters=False,
     )
     output.mkdir(parents=True, exist_ok=True)
+    if PartialState().is_main_process:
+        write_targets(output, (pair.name for pair in pairs))
     trainer = RetrievalTrainer(
         model=trained.model,
         args=arguments,

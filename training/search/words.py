@@ -50,7 +50,7 @@ def declaration_words(declaration: Declaration) -> DeclarationWords:
     types = {name: binder.type for binder in statement.binders for name in binder.names}
     name = tuple(name_words(statement.name))
     conclusion = tuple(line_words(statement.type, types).split())
-    sentence = tuple(query_text(_SENTENCE_END.split(statement.docstring, maxsplit=1)[0]).split())
+    sentence = first_sentence(statement.docstring)
     return DeclarationWords(
         name,
         conclusion,
@@ -58,6 +58,11 @@ def declaration_words(declaration: Declaration) -> DeclarationWords:
         frozenset(stems((*name, *conclusion, *sentence))),
         frozenset(stems(declaration_text(declaration).split())),
     )
+
+
+def first_sentence(docstring: str) -> tuple[str, ...]:
+    """The words of a docstring's first sentence."""
+    return tuple(query_text(_SENTENCE_END.split(docstring.strip(), maxsplit=1)[0]).split())
 
 
 def stems(words: Iterable[str]) -> list[str]:
