@@ -12,7 +12,7 @@ pairs that were trained on are numbered again and their digest compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -82,6 +82,8 @@ def _of_record(record: dict[str, Any]) -> Iterator[str]:
         yield f"trained on {trained['pairs']} pairs, more than the {removed.get('kept_pairs', 0)} that were left"
     if not record["inputs"].get("data"):
         yield "no file of examples is named"
+    if record["settings"].get("question_share") and not record["inputs"].get("evaluation_queries"):
+        yield "it was trained on questions, and nothing says that those of an evaluation were left out"
 
 
 def _of_files(record: dict[str, Any], found: dict[str, str]) -> Iterator[str]:
@@ -173,6 +175,8 @@ def _of_pairs(record: dict[str, Any], data: Path, corpus: Path, cache: Path) -> 
 
     known = {field.name for field in fields(RunSettings)}
     settings = RunSettings(**{name: value for name, value in record["settings"].items() if name in known})
+    # Which questions were asked is told by their digest and by the evaluation's files; the goals are looked at here.
+    settings = replace(settings, question_share=0.0)
     loaded = TrainingData.load(settings, Places(corpus, data, cache, cache))
     digest = records.examples_digest(loaded.pairs.examples)
     if digest != record["trained_on"]["digest"]:
