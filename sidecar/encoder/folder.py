@@ -15,6 +15,9 @@ A folder of ours holds
   - `dimension`: number of leading dimensions that are kept, or null for all
   - `dense`: linear maps after pooling, in order: [{`"file"`: safetensors file with `linear.weight` and perhaps
     `linear.bias`, `"activation"`: `"identity"` or `"tanh"`}]
+  - `tower`: for a query tower (`tower.py`), whose vectors are compared with those that another encoder makes of
+    declarations: {`"documents"`: what loads that encoder; a folder's path begins at this folder, `"fingerprint"`: its
+    fingerprint}
 - `tokenizer.json`, a file of the `tokenizers` library
 - for `static`: `model.safetensors` with `embedding` (tokens × dimension, float16 or float32) and, if tokens weigh
   differently, `weight` (tokens, float32). The vector of a text is the weighted mean of its tokens' rows
@@ -80,6 +83,19 @@ class Dense:
 
 
 @dataclass(frozen=True, slots=True)
+class Tower:
+    """The encoder whose vectors of declarations a query tower's vectors are compared with.
+
+    Attributes:
+        documents: What loads it.
+        fingerprint: Its fingerprint.
+    """
+
+    documents: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderDescription:
     """How a folder's weights turn a text into a vector. The fields are those of `encoder.json` (see the module)."""
 
@@ -91,6 +107,7 @@ class EncoderDescription:
     lower: bool = False
     dimension: int | None = None
     dense: tuple[Dense, ...] = ()
+    tower: Tower | None = None
     weights: str = ""
     """Subfolder of weights and tokenizer; only sentence-transformers folders have one."""
 
@@ -124,6 +141,8 @@ def write_description(folder: Path, description: EncoderDescription) -> None:
     """Write `encoder.json` into an encoder's folder, which must exist."""
     fields = asdict(description)
     del fields["weights"]
+    if description.tower is None:
+        del fields["tower"]
     text = json.dumps({"format": FORMAT, **fields}, ensure_ascii=False, indent=2)
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
@@ -158,8 +177,8 @@ def folder_hash(folder: Path, description: EncoderDescription) -> str:
         with file.open("rb") as stream:
             whole.update(hashlib.file_digest(stream, "sha256").digest())
     fields = asdict(description)
-    # Where the files lie does not decide what they say.
-    del fields["weights"]
+    # Where the files lie does not decide what they say, nor what other vectors are compared with these.
+    del fields["weights"], fields["tower"]
     fields["dense"] = [dense.activation for dense in description.dense]
     whole.update(json.dumps(fields, sort_keys=True).encode())
     return whole.hexdigest()
@@ -232,9 +251,21 @@ def _read_ours(file: Path) -> EncoderDescription:
         ),
         "a list of {file, activation}, each file being in the folder",
     )
-    fields = {name: value[name] for name in known - {"format", "dense"} if name in value}
+    tower = value.get("tower")
+    check(
+        "tower",
+        tower is None
+        or (
+            isinstance(tower, dict)
+            and tower.keys() == {"documents", "fingerprint"}
+            and all(isinstance(text, str) and text for text in tower.values())
+        ),
+        "{documents, fingerprint}, both texts",
+    )
+    fields = {name: value[name] for name in known - {"format", "dense", "tower"} if name in value}
     return EncoderDescription(
         **fields,
+        tower=None if tower is None else Tower(**tower),
         dense=tuple(Dense(entry["file"], entry.get("activation", "identity")) for entry in dense),
     )
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from sidecar.encoder.base import Encoder
-from sidecar.encoder.folder import read_description
+from sidecar.encoder.folder import EncoderDescription, Tower, read_description
 from sidecar.errors import SidecarError
 
 TIERS = ("small", "static")
@@ -27,8 +27,8 @@ def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encode
     """Load an encoder.
 
     Args:
-        name: `small` (a transformer), `static` (a table of token vectors), a folder (see `folder.py`), or
-            `hub:owner/model`.
+        name: `small` (a transformer), `static` (a table of token vectors), a folder (see `folder.py`; it may hold a
+            query tower), or `hub:owner/model`.
         threads: Threads on a CPU; 0 for half the usable cores, at most 4.
         device: `auto`, `cpu`, `cuda` or `cuda:N`. `static` always runs on the CPU.
 
@@ -36,8 +36,25 @@ def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encode
         SidecarError: `not_found` for a name or folder that is not there, `bad_request` for a folder that cannot be
             used or a device that is absent.
     """
-    folder = BUILT_IN / name if name in TIERS else _folder(name)
+    folder = encoder_folder(name)
     description = read_description(folder)
+    encoder = _plain_encoder(name, folder, description, threads, device)
+    return encoder if description.tower is None else _tower(encoder, folder, description.tower, threads, device)
+
+
+def encoder_folder(name: str) -> Path:
+    """The folder of an encoder; a hub model is fetched where it is not here yet.
+
+    Args:
+        name: See `load_encoder`.
+
+    Raises:
+        SidecarError: `not_found` when there is none.
+    """
+    return BUILT_IN / name if name in TIERS else _folder(name)
+
+
+def _plain_encoder(name: str, folder: Path, description: EncoderDescription, threads: int, device: str) -> Encoder:
     if description.type == "static":
         from sidecar.encoder.static import StaticEncoder
 
@@ -45,6 +62,28 @@ def load_encoder(name: str, *, threads: int = 0, device: str = "auto") -> Encode
     from sidecar.encoder.transformer import load_transformer
 
     return load_transformer(name, folder, description, threads=threads, device=_device(device))
+
+
+def _tower(queries: Encoder, folder: Path, tower: Tower, threads: int, device: str) -> Encoder:
+    from sidecar.encoder.tower import DocumentEncoder, TowerEncoder
+
+    beside = folder / tower.documents
+    name = str(beside.resolve()) if tower.documents not in TIERS and beside.is_dir() else tower.documents
+
+    def load() -> Encoder:
+        try:
+            return load_encoder(name, threads=threads, device=device)
+        except SidecarError as error:
+            if error.code != "not_found":
+                raise
+            raise SidecarError(
+                "not_found",
+                f"the query tower {queries.name} cannot encode declarations: {error.message}",
+                field="encoder",
+                hint=f"let `documents` in {folder / 'encoder.json'} name the encoder {tower.fingerprint}",
+            ) from error
+
+    return TowerEncoder(queries, DocumentEncoder(queries.name, name, tower.fingerprint, queries.dimension, load))
 
 
 def _folder(name: str) -> Path:

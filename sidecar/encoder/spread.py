@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from sidecar.encoder.base import Encoder, FloatMatrix, Purpose
+from sidecar.encoder.tower import require_whole
 from sidecar.errors import SidecarError
 from sidecar.spread import Spread
 
@@ -29,9 +30,13 @@ class SpreadEncoder:
     Args:
         encoder: The encoder, loaded here; its name must load the same one on every machine.
         spread: The cluster.
+
+    Raises:
+        SidecarError: `bad_request` for a query tower: what is worth a cluster is declarations.
     """
 
     def __init__(self, encoder: Encoder, spread: Spread) -> None:
+        require_whole(encoder)
         self._encoder = encoder
         self._spread = spread
         name = encoder.name

@@ -35,6 +35,7 @@ from sidecar.corpus.records import Declaration
 from sidecar.corpus.source import Corpus
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.threads import usable_cores
+from sidecar.encoder.tower import require_whole
 from sidecar.errors import SidecarError
 from sidecar.index.approximate import APPROXIMATE_ROWS, build_lists
 from sidecar.index.codes import write_codes
@@ -131,7 +132,8 @@ def build_index(
 
     Raises:
         SidecarError: `conflict` when another process writes this index or the folder holds something else,
-            `bad_request` when the corpus cannot be read or has no declaration, `internal` when the disk is full.
+            `bad_request` when the corpus cannot be read or has no declaration or an encoder is a query tower,
+            `internal` when the disk is full.
     """
     folder = located(folder)
     with _disk_errors(folder), writer_lock(folder):
@@ -175,7 +177,10 @@ def update_index(
 
 
 def _by_role(encoder: Encoder, search_encoder: Encoder | None) -> dict[Role, Encoder]:
-    return {"premises": encoder, "search": search_encoder or encoder}
+    encoders: dict[Role, Encoder] = {"premises": encoder, "search": search_encoder or encoder}
+    for each in encoders.values():
+        require_whole(each)
+    return encoders
 
 
 def _compare(old: Index, new: Index) -> UpdateReport:

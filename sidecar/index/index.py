@@ -27,6 +27,7 @@ from sidecar.corpus.imports import ImportGraph
 from sidecar.corpus.records import Declaration
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.threads import usable_cores
+from sidecar.encoder.tower import documents_of
 from sidecar.errors import SidecarError
 from sidecar.index.constants import ConstantTable
 from sidecar.index.exact import BoolArray, RowArray
@@ -206,14 +207,24 @@ class Index:
             vectors.search_on(device)
 
     def require_encoder(self, encoder: Encoder, role: Role = "premises") -> None:
-        """Refuse an encoder whose vectors cannot be compared with the index's.
+        """Refuse an encoder whose vectors cannot be compared with the index's; a tower's documents must be the index's.
 
         Raises:
             SidecarError: `conflict`, saying what differs and which command mends it.
         """
         entry = self.manifest.vector_entry(role)
-        if encoder.fingerprint == entry.fingerprint:
+        documents = documents_of(encoder)
+        if documents.fingerprint == entry.fingerprint:
             return
+        if documents is not encoder:
+            raise SidecarError(
+                "conflict",
+                f"index {self.folder} was made with encoder {entry.encoder!r} ({entry.fingerprint}); the query tower"
+                f" {encoder.name} was trained for documents of {documents.name!r} ({documents.fingerprint})",
+                field="encoder",
+                hint=f"use --encoder {entry.encoder}, or train a tower for this index:"
+                f" python -m training tower --index {self.folder}",
+            )
         if entry.dimension != encoder.dimension:
             difference = f"vectors of {encoder.dimension} numbers instead of {entry.dimension}"
         elif self.manifest.text_fingerprint != text_fingerprint():

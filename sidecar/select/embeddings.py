@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sidecar.encoder.base import FloatMatrix, Purpose
+from sidecar.encoder.tower import documents_of
 from sidecar.index.strings import text_hash
 from sidecar.select.request import LocalPremise
 from sidecar.select.statement import StatementConstants, premise_constants
@@ -109,7 +110,7 @@ class PremiseEmbeddings:
 
     Args:
         folder: Where the file lies or is made; several processes may share it.
-        fingerprint: Fingerprint of the encoder that the vectors are of.
+        fingerprint: Fingerprint of the encoder that the vectors are of: a query tower's documents.
         byte_limit: Largest size of what the file holds.
         memory_premises: Most premises that are kept in memory.
     """
@@ -283,7 +284,8 @@ def _prepare(
     """Canonical texts, constants, and whether each text is too long for the encoder."""
     texts = [premise_text(premise.text) for premise in premises]
     constants = [premise_constants(premise.text, premise.constants) for premise in premises]
-    return texts, constants, [count > encoder.max_tokens for count in encoder.count_tokens(texts)]
+    documents = documents_of(encoder)
+    return texts, constants, [count > documents.max_tokens for count in documents.count_tokens(texts)]
 
 
 def _entries(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sidecar.encoder.base import Encoder, Purpose
+from sidecar.encoder.tower import documents_of
 from sidecar.prove.provers import find_provers
 from sidecar.select.environment import EnvironmentRequest
 from sidecar.select.request import PremiseRequest
@@ -101,7 +102,8 @@ async def _embed(state: ServerState, call: EmbedCall, until: float) -> Wire:
         return {
             "vectors": await asyncio.to_thread(lambda: vectors.astype("<f4").tobytes()),
             "dimension": batcher.encoder.dimension,
-            "fingerprint": batcher.encoder.fingerprint,
+            # What it may be compared with: for a query tower the vectors of its documents.
+            "fingerprint": documents_of(batcher.encoder).fingerprint,
         }
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from sidecar import __version__, wire
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.batcher import MicroBatcher
+from sidecar.encoder.tower import documents_of
 from sidecar.errors import SidecarError
 from sidecar.feedback import FeedbackLog
 from sidecar.index.index import Index
@@ -212,6 +213,7 @@ class ServerState:
                 "max_tokens": batcher.encoder.max_tokens,
                 "fingerprint": batcher.encoder.fingerprint,
                 "backend": batcher.encoder.backend,
+                "documents": documents_of(batcher.encoder).fingerprint,
             }
             for role, batcher in self._loaded.batchers.items()
         }
@@ -265,7 +267,7 @@ class ServerState:
         try:
             batchers = self._batchers(index, old)
             self._choose_device(index)
-            fingerprint = batchers["premises"].encoder.fingerprint
+            fingerprint = documents_of(batchers["premises"].encoder).fingerprint
             embeddings = PremiseEmbeddings(
                 self.settings.cache_folder / "embeddings", fingerprint, self.settings.cache_bytes
             )
@@ -314,14 +316,14 @@ class ServerState:
             pass
         self._say("building the index of the example library")
         encoder = encoder or load_encoder(name, threads=self.settings.threads)
-        build_index(corpus, folder, encoder)
+        build_index(corpus, folder, documents_of(encoder))
         return Index.open(folder)
 
     def _batchers(self, index: Index, old: Loaded | None) -> dict[Role, MicroBatcher]:
         """A batcher for each role; those that run already are kept, and one encoder is loaded only once."""
         from sidecar.encoder.load import load_encoder
 
-        running = {} if old is None else {b.encoder.fingerprint: b for b in old.batchers.values()}
+        running = {} if old is None else {documents_of(b.encoder).fingerprint: b for b in old.batchers.values()}
         batchers: dict[Role, MicroBatcher] = {}
         for role in ("premises", "search"):
             entry = index.manifest.vector_entry(role)
