@@ -65,7 +65,7 @@ def markdown(lines: list[Line]) -> str:
     sets = list(dict.fromkeys(line["set"] for line in lines))
     several = len(sets) > 1
     names = list(dict.fromkeys(line["metric"] for line in lines))
-    if len(names) > 5:
+    if len(names) > 7:
         head = "| " + ("set | " if several else "") + "system | metric | value | n |"
         rows = [
             "| "

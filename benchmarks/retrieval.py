@@ -1,182 +1,192 @@
-"""How well declarations are found for questions with known answers.
+"""How well declarations are found for questions with known answers, by any number of systems in one run.
 
-Usage: `python -m benchmarks.retrieval --index FOLDER [--index FOLDER] --queries FILE [--output FOLDER] [--add]
-[--record]`. The encoder of each index names its systems.
+Usage: `python -m benchmarks.retrieval --index [LABEL=]FOLDER [--index …] --queries FILE [--rewriter NAME]… [--run
+FOLDER]… [--output FOLDER] [--add] [--record]`.
 
-Every query of the file, per set: nDCG@1/@10 and recall@10/@100 (any right answer counts). Systems: `bm25` (words
-alone), the encoder alone by its name (`static`, `small`), and `fused`. Prints tables, writes `retrieval.json` and
-plots, and with `--record` appends to benchmarks/results/retrieval.jsonl. `rules` of `training.evaluation.metrics` say
-what counts. Premises of goals are judged by `benchmarks.premises`.
+Systems: `bm25` (words alone), and for each index its encoder alone by its name or LABEL (`static`, `small`), the search
+as it is served without a rewriter (`fused static`), and with each rewriter (`fused static + vocabulary`). Rewriters are
+`off`, `vocabulary` and `MODEL@ADDRESS` of an endpoint; the first two by default.
+
+Measures: nDCG@1/5/10, recall@10/50/100 (any right answer counts) and MRR, with 95 % bootstrap intervals, for all
+queries of the file, each of its sets, short and long ones, and those whose targets training has seen or not. What it
+has seen is what the runs named by `--run` wrote down (of several, all together); without `--run` every target counts as
+unseen, and the tables say so.
+
+Writes, in OUTPUT, `<queries>.md` (tables, and each system against every other one, paired on the same queries),
+`<queries>-ranks.json` (from which `--add` shows the systems of an earlier run beside these) and plots; `--record`
+appends to benchmarks/results/retrieval.jsonl. Rules: `training/evaluation/metrics.py`. Premises of goals are judged by
+`benchmarks.premises`.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import logging
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
+from typing import Final
 
 from benchmarks.record import record
-from sidecar.encoder.batcher import MicroBatcher
-from sidecar.encoder.load import load_encoder
-from sidecar.index.index import Index
-from sidecar.progress import Progress
-from sidecar.search.engine import SearchEngine
-from sidecar.search.request import SearchRequest
-from sidecar.text.query import query_text
+from sidecar.search.rewriters import OFF, VOCABULARY
 from training.data.queries import SearchExample, read_queries
-from training.evaluation import metrics
-from training.evaluation.metrics import Interval, Judged
+from training.evaluation.metrics import Interval
 from training.evaluation.plots import bars
+from training.search import figures as judging
+from training.search.figures import Figures, Groups
+from training.search.seen import read_targets
+from training.search.systems import Wanted, open_systems
 
-SEARCH_DEPTH = 100
-SEARCH_METRICS: dict[str, Callable[[Judged], float]] = {
-    **{f"ndcg@{k}": (lambda judged, k=k: metrics.ndcg(judged, k)) for k in (1, 10)},  # type: ignore[misc]
-    **{f"recall@{k}": (lambda judged, k=k: metrics.hit(judged, k)) for k in (10, 100)},  # type: ignore[misc]
-}
+COMPARED: Final = "ndcg@10"
+"""The measure of the comparison of systems."""
 
-Figures = dict[str, dict[str, dict[str, Interval]]]
-"""Set → system → metric → interval."""
+PLOTTED: Final = ("ndcg@1", "ndcg@10", "recall@10", "recall@100", "mrr")
+
+Ranks = dict[str, list[int]]
+"""System → see `training.search.figures.Ranks`."""
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--index", type=Path, action="append", required=True, help="may be given again")
+    parser.add_argument("--index", action="append", required=True, help="FOLDER or LABEL=FOLDER; may be given again")
     parser.add_argument("--queries", type=Path, required=True, help="file of queries with known answers")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/plots"), help="folder of JSON and plots")
+    parser.add_argument("--rewriter", action="append", help="off, vocabulary or MODEL@ADDRESS; may be given again")
+    parser.add_argument("--prompt", type=Path, help="instruction for a model that rewrites")
+    parser.add_argument("--run", type=Path, action="append", help="run of a retriever, for seen and unseen targets")
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/plots"), help="folder of tables and plots")
     parser.add_argument("--record", action="store_true", help="append to benchmarks/results/retrieval.jsonl")
     parser.add_argument("--add", action="store_true", help="show the systems of an earlier run in OUTPUT beside these")
+    parser.add_argument("--threads", type=int, default=2, help="of encoders and indexes")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
 
     queries = list(read_queries(options.queries))
-    figures: Figures = defaultdict(dict)
-    earlier = _earlier(options.output) if options.add else {}
-    for number, folder in enumerate(options.index):
-        asyncio.run(_measure(folder, number == 0 and not earlier, queries, figures))
-    _report(_beside(earlier, figures), options.output)
+    title = f"queries/{options.queries.stem}"
+    stored = options.output / f"{title.replace('/', '-')}-ranks.json"
+    earlier = read_ranks(stored, queries) if options.add else {}
+    wanted = [
+        replace(
+            Wanted.read(said),
+            words=number == 0 and "bm25" not in earlier,
+            rewriters=tuple(dict.fromkeys(options.rewriter or (OFF, VOCABULARY))),
+            prompt=options.prompt,
+            replies=options.output / "replies",
+            threads=options.threads,
+        )
+        for number, said in enumerate(options.index)
+    ]
+    now = asyncio.run(measure(wanted, queries))
+    found = {**earlier, **now}
+    groups = judging.groups_of(title, read_targets(options.run or ()))
+    figures = {system: judging.figures(queries, ranks, groups) for system, ranks in found.items()}
+    text = report(title, queries, found, figures, groups, bool(options.run))
+    print(text)
+    write_ranks(stored, queries, found)
+    (options.output / f"{title.replace('/', '-')}.md").write_text(text, encoding="utf-8")
+    for on in dict.fromkeys((title, "queries/undergrad+overview", f"{title}, short", f"{title}, long")):
+        shown = {system: sets[on] for system, sets in figures.items() if on in sets}
+        if shown:
+            file = on.replace("/", "-").replace("+", "-").replace(", ", "-") + ".png"
+            bars(options.output / file, f"{on} (n = {_count(shown)})", shown, PLOTTED)
+    print(f"written: {options.output}")
     if options.record:
-        for on, systems in figures.items():
-            for system, values in systems.items():
-                for metric, interval in values.items():
-                    record("retrieval", on, system, metric, interval.mean, interval.n, interval.low, interval.high)
+        for system in now:
+            for on, values in figures[system].items():
+                for measure_, interval in values.items():
+                    record("retrieval", on, system, measure_, interval.mean, interval.n, interval.low, interval.high)
 
 
-async def _measure(folder: Path, first: bool, queries: Sequence[SearchExample], figures: Figures) -> None:
-    with Index.open(folder, threads=2) as index:
-        encoder = load_encoder(index.manifest.encoder_name, threads=2)
-        index.require_encoder(encoder, "search")
-        batcher = MicroBatcher(encoder, waiting_limit=100_000)
-        name = encoder.name
-        fused = "fused" if name == "small" else f"fused {name}"
-        try:
-            await _search(index, SearchEngine(index, batcher), batcher, queries, (name, fused, first), figures)
-        finally:
-            await batcher.close()
+async def measure(wanted: Sequence[Wanted], queries: Sequence[SearchExample]) -> Ranks:
+    """The ranks of every system of these indexes.
+
+    Raises:
+        SystemExit: When two systems have one name.
+    """
+    found: Ranks = {}
+    for one in wanted:
+        async with open_systems(one) as (_, systems):
+            for system in systems:
+                if system.name in found:
+                    raise SystemExit(f"two systems are called {system.name}: give --index LABEL=FOLDER")
+                answers = await system.answer([example.query for example in queries], judging.DEPTH)
+                found[system.name] = judging.ranks(queries, answers)
+                for code, count in system.warnings.items():
+                    print(f"{system.name}: {count} answers with the warning {code}")
+    return found
 
 
-async def _search(
-    index: Index,
-    engine: SearchEngine,
-    batcher: MicroBatcher,
+def report(
+    title: str,
     queries: Sequence[SearchExample],
-    systems: tuple[str, str, bool],
+    found: Mapping[str, Sequence[int]],
     figures: Figures,
-) -> None:
-    neural, fused, first = systems
+    groups: Groups,
+    recorded: bool,
+) -> str:
+    """Markdown: a table for each set, and the comparison of every two systems.
 
-    async def by_words(query: str) -> list[str]:
-        return index.names(index.lexical.search(query_text(query).split(), SEARCH_DEPTH, index.target)[0].tolist())
-
-    async def by_meaning(query: str) -> list[str]:
-        vectors = await batcher.encode([query_text(query)], "question")
-        rows = index.vectors("search").search(vectors, SEARCH_DEPTH, index.target)[1][0]
-        return index.names(rows[rows >= 0].tolist())
-
-    async def by_all(query: str) -> list[str]:
-        answer = await engine.search(SearchRequest(query, SEARCH_DEPTH))
-        return [result.name for result in answer.results]
-
-    ways: dict[str, Callable[[str], Awaitable[list[str]]]] = {neural: by_meaning, fused: by_all}
-    if first:
-        ways = {"bm25": by_words, **ways}
-    for system, way in ways.items():
-        judged: dict[str, list[Judged]] = defaultdict(list)
-        with Progress(f"queries, {system}", len(queries)) as progress:
-            for example in queries:
-                outcome = metrics.judge(await way(example.query), example.gold)
-                progress.advance()
-                for on in _sets(example):
-                    judged[on].append(outcome)
-        for on, outcomes in judged.items():
-            figures[on][system] = _intervals(outcomes, SEARCH_METRICS)
+    Args:
+        title: What stands for all queries.
+        queries, found, figures, groups: The queries, and what came out.
+        recorded: Whether runs said which targets they had seen.
+    """
+    parts = [f"# {title}\n"]
+    if not recorded:
+        parts.append("No run said what it was trained to find: every target counts as unseen.\n")
+    for on in next(iter(figures.values()), {}):
+        shown = {system: sets[on] for system, sets in figures.items()}
+        parts.append(f"## {on} (n = {_count(shown)})\n\n{judging.table(shown)}")
+    if len(found) > 1:
+        for on in dict.fromkeys((title, "queries/undergrad+overview")):
+            if on in next(iter(figures.values())):
+                parts.append(f"## {COMPARED} against one another: {on}\n\n{_comparison(queries, found, groups, on)}")
+    return "\n".join(parts)
 
 
-def _sets(example: SearchExample) -> list[str]:
-    short = example.set.removeprefix("mathlib_docs_").removeprefix("mathlib_")
-    sets = ["queries/dev", f"queries/{short}"]
-    if short in ("undergrad", "overview"):
-        sets.append("queries/undergrad+overview")
-    return sets
+def _comparison(queries: Sequence[SearchExample], found: Mapping[str, Sequence[int]], groups: Groups, on: str) -> str:
+    lines = [f"| {COMPARED} | over " + " | over ".join(found) + " |", "|---" * (len(found) + 1) + "|"]
+    for system, ranks in found.items():
+        cells = []
+        for other, against in found.items():
+            if other == system:
+                cells.append("")
+                continue
+            ratio, difference = judging.differences(queries, ranks, against, groups, COMPARED)[on]
+            factor = "–" if ratio != ratio else f"× {ratio:.2f}"
+            cells.append(f"{factor}, {difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]")
+        lines.append(f"| {system} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
-def _intervals(judged: Sequence[Judged], measures: dict[str, Callable[[Judged], float]]) -> dict[str, Interval]:
-    return {
-        metric: metrics.bootstrap(np.array([measure(one) for one in judged])) for metric, measure in measures.items()
-    }
+def write_ranks(file: Path, queries: Sequence[SearchExample], found: Mapping[str, Sequence[int]]) -> None:
+    """Keep the ranks, so that later systems can stand beside these."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = {"queries": _digest(queries), "systems": {name: list(ranks) for name, ranks in found.items()}}
+    file.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def _earlier(output: Path) -> Figures:
-    raw = json.loads((output / "retrieval.json").read_text())
-    return {
-        on: {
-            system: {metric: Interval(**interval) for metric, interval in values.items()}
-            for system, values in systems.items()
-        }
-        for on, systems in raw.items()
-    }
+def read_ranks(file: Path, queries: Sequence[SearchExample]) -> Ranks:
+    """The systems of an earlier run on the same queries."""
+    if not file.is_file():
+        raise SystemExit(f"{file} is not there: leave out --add, or name the --output of the earlier run")
+    content = json.loads(file.read_text(encoding="utf-8"))
+    if content["queries"] != _digest(queries):
+        raise SystemExit(f"{file} holds ranks of other queries: leave out --add")
+    systems: Ranks = content["systems"]
+    return systems
 
 
-def _beside(earlier: Figures, now: Figures) -> Figures:
-    """All systems of both runs; only where both judged the same number of queries may they stand side by side."""
-    for on in earlier.keys() & now.keys():
-        counts = {
-            interval.n for figures in (earlier, now) for values in figures[on].values() for interval in values.values()
-        }
-        if len(counts) > 1:
-            raise SystemExit(f"{on}: the earlier run judged another number of queries ({sorted(counts)})")
-    return {on: {**earlier.get(on, {}), **now.get(on, {})} for on in {**earlier, **now}}
+def _digest(queries: Sequence[SearchExample]) -> str:
+    rows = json.dumps([(example.query, sorted(example.gold)) for example in queries], ensure_ascii=True)
+    return hashlib.sha256(rows.encode()).hexdigest()
 
 
-def _report(figures: Figures, output: Path) -> None:
-    output.mkdir(parents=True, exist_ok=True)
-    plain = {
-        on: {
-            system: {metric: asdict(interval) for metric, interval in values.items()} for system, values in all_.items()
-        }
-        for on, all_ in figures.items()
-    }
-    (output / "retrieval.json").write_text(json.dumps(plain, indent=1) + "\n")
-    for on, systems in figures.items():
-        names = list(next(iter(systems.values())))
-        count = next(iter(next(iter(systems.values())).values())).n
-        print(f"\n{on} (n = {count})\n{'':<16}" + "".join(f"{metric:>24}" for metric in names))
-        for system, values in systems.items():
-            cells = "".join(f"{i.mean:>10.3f} [{i.low:.3f}, {i.high:.3f}]".rjust(24) for i in values.values())
-            print(f"{system:<16}{cells}")
-    for on in ("queries/dev", "queries/undergrad+overview"):
-        if on in figures:
-            names = list(next(iter(figures[on].values())))
-            file = on.replace("/", "-").replace("+", "-") + ".png"
-            bars(output / file, on, figures[on], names)
-    print(f"\nwritten: {output}/retrieval.json and plots")
+def _count(shown: Mapping[str, Mapping[str, Interval]]) -> int:
+    return next(iter(next(iter(shown.values())).values())).n
 
 
 if __name__ == "__main__":
