@@ -166,7 +166,7 @@ def suggestionsOf (goal : MVarId) (tac : TSyntax `tactic) : TacticM (Array Scrip
         { state with messages := {}, infoState.enabled := true, infoState.trees := {} }
       let _ ← (Core.withCurrHeartbeats (Tactic.run goal (withoutRecover (evalTactic tac))) :
         TermElabM (List MVarId))
-      let info : InfoState ← getInfoState
+      let info ← getInfoState
       return info.trees.foldl (init := #[])
         fun (texts : Array Meta.Tactic.TryThis.SuggestionText) (tree : InfoTree) =>
           suggestionsIn texts (tree.substitute info.assignment))
