@@ -84,7 +84,7 @@ def reducibilityAttribute? (env : Environment) (name : Name) (kind : String) : O
 def attributesOf (env : Environment) (name : Name) (kind : String) : CoreM (Array String) := do
   let simpText? : Option String ← simpAttribute? name
   let instanceText? : Option String ← instanceAttribute? env name
-  let patternText? : Option String := if hasMatchPatternAttribute env name then some "match_pattern" else none
+  let patternText? : Option String := if matchPatternAttr.hasTag env name then some "match_pattern" else none
   let candidates : Array (Option String) := #[
     simpText?,
     instanceText?,

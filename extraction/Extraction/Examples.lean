@@ -127,7 +127,9 @@ def closedTerm? (goal : MVarId) : MetaM (Option Expr) := do
   | some decl =>
     let term : Expr ← instantiateMVars (mkMVar goal)
     let isOpen : Bool := term.hasExprMVar || term.hasSorry
-    return if isOpen || (isLHSGoal? decl.type).isSome then none else some term
+    -- Only a place inside `conv` is shown behind this sign.
+    let isPlace : Bool := getGoalPrefix decl == "| "
+    return if isOpen || isPlace then none else some term
 
 /-- The term that a step built for its goals, as far as it goes. -/
 def builtConstants (env : Environment) (step : Step) : CoreM NameSet :=

@@ -40,27 +40,29 @@ structure Elaborated where
 def setupFile (package : Package) (moduleName : Name) : FilePath :=
   modToFilePath (package.folder / ".lake" / "build" / "ir") moduleName "setup.json"
 
+/-- What Lake says about a module, as JSON. -/
+def decodeSetup? (text : String) : Option ModuleSetup :=
+  match Json.parse text with
+  | .error _ => none
+  | .ok json =>
+    let decoded : Except String ModuleSetup := fromJson? json
+    match decoded with
+    | .ok setup => some setup
+    | .error _ => none
+
 /-- What `lake setup-file` tells of a file whose imports are built; several of these may run at the same time. -/
 def askLake (file : FilePath) : IO (Option ModuleSetup) := do
   let lake : String := (← IO.getEnv "LAKE").getD "lake"
-  match ← outputOf? lake #["setup-file", file.toString, "--no-build"] with
-  | none => return none
-  | some printed =>
-    match Json.parse printed with
-    | .error _ => return none
-    | .ok json =>
-      let decoded : Except String ModuleSetup := fromJson? json
-      match decoded with
-      | .ok setup => return some setup
-      | .error _ => return none
+  let printed? : Option String ← outputOf? lake #["setup-file", file.toString, "--no-build"]
+  return printed?.bind decodeSetup?
 
 /-- How the module is to be elaborated, as far as Lake tells. -/
 def readSetup? (moduleName : Name) (provenance : Provenance) : IO (Option ModuleSetup) := do
-  let written? : Option ModuleSetup ←
+  let written? : Option String ←
     match provenance.package? with
-    | some package => attempt (ModuleSetup.load (setupFile package moduleName))
+    | some package => attempt (IO.FS.readFile (setupFile package moduleName))
     | none => pure none
-  match written? with
+  match written?.bind decodeSetup? with
   | some setup => return some setup
   | none => askLake provenance.file
 
@@ -145,8 +147,8 @@ def elaborate (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO E
   let input : Parser.InputContext := Parser.mkInputContext source file.toString
   let (header, parserState, headerMessages) ← Parser.parseHeader input
   let options : Options := elaborationOptions setup
-  let (env, messages) ← processHeader header options headerMessages input
-    (plugins := setup.plugins) (mainModule := moduleName)
+  let (env, messages) ← processHeaderCore (HeaderSyntax.startPos header) (HeaderSyntax.imports header)
+    (HeaderSyntax.isModule header) options headerMessages input 0 setup.plugins (mainModule := moduleName)
   elaborateCommands input parserState env messages options
 
 end LeanHammerExt.Extraction

@@ -98,8 +98,8 @@ def elaborateWithPlugin (moduleName : Name) (file : FilePath) (setup : ModuleSet
   let options : Options := elaborationOptions setup
   let own : Array Import := (HeaderSyntax.imports header).map fun (item : Import) => { module := item.module }
   let imports : Array Import := own ++ #[{ module := pluginModule }]
-  let (env, messages) ← processHeaderCore { byteIdx := 0 } imports false options headerMessages input
-    (plugins := setup.plugins ++ plugin.plugins) (mainModule := moduleName)
+  let (env, messages) ← processHeaderCore (HeaderSyntax.startPos header) imports false options headerMessages
+    input 0 (setup.plugins ++ plugin.plugins) (mainModule := moduleName)
   elaborateCommands input parserState env messages options
 
 /-- Runs a tactic on a statement; says whether it proves it completely. -/
