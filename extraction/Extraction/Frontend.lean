@@ -40,7 +40,7 @@ structure Elaborated where
 def setupFile (package : Package) (moduleName : Name) : FilePath :=
   modToFilePath (package.folder / ".lake" / "build" / "ir") moduleName "setup.json"
 
-/-- What Lake says about a module, as JSON. -/
+/-- What Lake says about a module, out of the JSON in which it says it. -/
 def decodeSetup? (text : String) : Option ModuleSetup :=
   match Json.parse text with
   | .error _ => none
@@ -68,7 +68,7 @@ def readSetup? (moduleName : Name) (provenance : Provenance) : IO (Option Module
 
 /-- A module about which Lake tells nothing: no options, no plugins. -/
 def plainSetup (moduleName : Name) : ModuleSetup :=
-  { (default : ModuleSetup) with name := moduleName }
+  { name := moduleName }
 
 /-- The options under which the file is elaborated. -/
 def elaborationOptions (setup : ModuleSetup) : Options :=
