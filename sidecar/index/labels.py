@@ -183,10 +183,19 @@ class LabelTable:
         Returns:
             Rows (int64) in ascending order, and for each whether the spelling is that of the whole name.
         """
-        key = np.uint64(text_hash(loose_name(spelling)))
-        start, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
-        rows = np.unique(self._rows_of_keys[start:end]).astype(np.int64)
-        return rows, self._whole[rows] == key
+        return self.keyed([loose_name(spelling)])
+
+    def keyed(self, keys: Sequence[str]) -> tuple[RowArray, BoolArray]:
+        """Rows whose last components have one of some keys (`loose_name`).
+
+        Returns:
+            Rows (int64) in ascending order, and for each whether one of the keys is that of the whole name.
+        """
+        hashes = np.unique(np.array([text_hash(key) for key in keys], dtype=np.uint64))
+        starts, ends = (np.searchsorted(self._keys, hashes, side) for side in ("left", "right"))
+        spans = [self._rows_of_keys[start:end] for start, end in zip(starts, ends, strict=True) if start < end]
+        rows = np.unique(np.concatenate(spans)).astype(np.int64) if spans else np.zeros(0, dtype=np.int64)
+        return rows, np.isin(self._whole[rows], hashes)
 
     def agreement(self, words: Sequence[str]) -> Agreement:
         """Compare the labels with some words.

@@ -3,12 +3,13 @@
 In: a query in any language (words, LaTeX, a name, Lean text) and filters. Out: at most k declarations, best first.
 
 What the query names comes first: the exact name, then names that end in it as whole components, then both of these in
-another spelling. Plain words have no spelling (`filter` may mean `Filter` and `List.filter`), so for them all but the
-exact name stand together, the most used first. Everything else is ranked by fusing three rankings by reciprocal rank:
-`name` (labels that agree with the words of the query), `words` (BM25) and `meaning` (vectors); the fused score is
-multiplied by what is known beforehand (`priors.py`). A query that was rewritten adds the same three rankings for the
-rewritten text; what the query as typed finds falls to twice its rank at most. A deprecated declaration never stands
-before what replaces it, unless the query is its exact name.
+another spelling, and where there is none of these, names from which it differs by a slip. Plain words have no spelling
+(`filter` may mean `Filter` and `List.filter`), so for them all but the exact name stand together, the most used first.
+Everything else is ranked by fusing three rankings by reciprocal rank: `name` (labels that agree with the words of the
+query), `words` (BM25) and `meaning` (vectors); the fused score is multiplied by what is known beforehand (`priors.py`).
+A query that was rewritten adds the same three rankings for the rewritten text; what the query as typed finds falls to
+twice its rank at most. A deprecated declaration never stands before what replaces it, unless the query is its exact
+name.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from sidecar.fusion import Fused, fuse
 from sidecar.index.index import Index
 from sidecar.search.filters import Filters, kind_numbers
 from sidecar.search.links import DocumentationLinks
-from sidecar.search.names import Named, find_named, written_as_name
+from sidecar.search.names import Named, find_named
 from sidecar.search.order import Ordering
 from sidecar.search.priors import Priors
 from sidecar.search.rankings import Question, Rankings, Source, sources
 from sidecar.search.request import SearchAnswer, SearchRequest, SearchResult, SearchWarning
 from sidecar.search.results import Results
 from sidecar.search.rewriter import Rewriter, rewrite_query
+from sidecar.search.spelling import without_lead
 from sidecar.search.weights import DEPTH, RANK_CONSTANT, weights_for
 from sidecar.select.embeddings import Batcher
 from sidecar.text.clean import one_line
@@ -145,10 +147,10 @@ class SearchEngine:
         self, request: SearchRequest, query: str, rewritten: str | None, warnings: tuple[SearchWarning, ...]
     ) -> _Search:
         mask, more = self._filters.mask(request)
-        questions = [self._rankings.question(query, rewritten=False)]
+        named = find_named(self._index, self._priors, query, mask)
+        questions = [self._rankings.question(named.corrected or without_lead(query), rewritten=False)]
         if rewritten is not None:
             questions.append(self._rankings.question(rewritten, rewritten=True))
-        named = find_named(self._index, self._priors, query, mask)
         warnings += more
         return _Search(request, query, mask, mask & self._index.target, warnings, tuple(questions), named)
 
@@ -175,7 +177,6 @@ class SearchEngine:
             typed = {name: source for name, source in found.items() if not source.question.rewritten}
             chosen = self._ordering.choose(
                 search.named,
-                by_spelling=written_as_name(search.query),
                 fused=fused,
                 typed=None if len(typed) == len(found) else self._fuse(typed, search.depth),
                 mask=search.mask,

@@ -1,7 +1,7 @@
 """Names found by their spelling.
 
 In: a query, and the spellings that an index holds. Out: the rows that the query names, in full or by their last whole
-components, spelled exactly or loosely.
+components, spelled exactly, loosely, or with a slip.
 
 Names are cut into components here only to be found; the rows that come out stand for whole names.
 """
@@ -9,7 +9,9 @@ Names are cut into components here only to be found; the rows that come out stan
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -18,7 +20,10 @@ import numpy.typing as npt
 from sidecar.corpus.records import KINDS
 from sidecar.index.index import Index
 from sidecar.search.priors import Priors
-from sidecar.text.names import components
+from sidecar.search.slips import one_slip, two_slips
+from sidecar.search.spelling import Reading, is_written_as_name, readings
+from sidecar.text.names import components, loose_name
+from sidecar.text.query import query_text
 
 RowArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -29,17 +34,6 @@ LONGEST_NAME: Final = 300
 MOST_NAMED: Final = 4_096
 """Rows that share a spelling and are looked at, the most used first: some 6,000 names end in `mk`."""
 
-_BEFORE: Final = re.compile(r"(?:#(?:check|print)\s+)?[@`\"]*(?:_root_\.)?")
-_AFTER: Final = re.compile(r"[`\".,;:]+[?!]*$")  # a name may end in ? or !, a quoted one does not
-_KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
-_NAME: Final = r"(?:«[^«»]*»|[^\s«:(\[{⦃])+"
-# Prose begins with such words too (`class group`, `field of fractions`): only what goes on like a statement is one.
-_DECLARED: Final = re.compile(
-    rf"(?:@\[[^\]]*\]\s*)?(?:(?:private|protected|noncomputable)\s+)*(?:{_KINDS})\s+({_NAME})"
-    r"(?:\.\{[^{}]*\})?(?=\s*[(\[{⦃].*\s:\s|\s*:\s)"
-)
-_QUOTED: Final = re.compile("«[^«»]*»")
-_NAME_MARKS: Final = re.compile(r"[._«»'!?\d₀-₉]|(?<=[^\W\d_])(?=[A-Z])")
 _HYPHENS: Final = re.compile("[-\u2010-\u2015]")
 
 
@@ -52,12 +46,23 @@ class Named:
         suffix: Names that end in the query as whole components.
         whole: Names that are the query but for case, dots, underscores, spaces and hyphens.
         loose: Names whose last whole components are the query but for the same.
+        near: When there is none of these: names that are the query, or end in it, but for a slip.
+        by_spelling: Whether the query is spelled like a name, so that an exact spelling is better than another one.
+        corrected: When there are near names: the query without its slip, as the first of them spells it.
     """
 
     exact: tuple[int, ...] = ()
     suffix: tuple[int, ...] = ()
     whole: tuple[int, ...] = ()
     loose: tuple[int, ...] = ()
+    near: tuple[int, ...] = ()
+    by_spelling: bool = False
+    corrected: str | None = None
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups, the surest first."""
+        return self.exact, self.suffix, self.whole, self.loose, self.near
 
 
 def find_named(index: Index, priors: Priors, query: str, mask: BoolArray) -> Named:
@@ -66,19 +71,32 @@ def find_named(index: Index, priors: Priors, query: str, mask: BoolArray) -> Nam
     Args:
         index: Where to look.
         priors: Orders rows that share a spelling.
-        query: One line. A pasted declaration names what it declares, but only by its exact name: its author may call it
-            `foo`, or `X`.
+        query: One line.
         mask: Rows that may be found. Only an exact name is found although it is no search target.
     """
-    declared = _DECLARED.match(query.strip())
-    spelled = spelled_name(query) if declared is None else declared[1]
-    if not spelled or len(spelled) > LONGEST_NAME:
-        return Named()
+    found = [reading for reading in readings(query) if len(reading.name) <= LONGEST_NAME]
+    for reading in found:
+        named = _spelled(index, priors, reading, mask)
+        if any(named.groups):
+            return named
+    for reading in found:
+        near = None if reading.exact_only else _near(index, priors, reading.name, mask & index.target)
+        if near is not None:
+            return near
+    return Named()
+
+
+def _spelled(index: Index, priors: Priors, reading: Reading, mask: BoolArray) -> Named:
+    """What a reading names without a slip."""
+    spelled = reading.name
     rows, is_whole = index.labels.spelled(_HYPHENS.sub("", spelled))
     same = index.row(spelled)
     if same is not None and same not in rows:
         rows, is_whole = np.append(rows, same), np.append(is_whole, True)
-    rows, is_whole = rows[mask[rows]], is_whole[mask[rows]]
+    allowed = mask[rows]
+    if reading.kind is not None:
+        allowed &= index.kinds[rows] == KINDS.index(reading.kind)
+    rows, is_whole = rows[allowed], is_whole[allowed]
     order = priors.order(rows)[:MOST_NAMED]
     parts = components(spelled)
     groups: tuple[list[int], ...] = ([], [], [], [])
@@ -89,20 +107,39 @@ def find_named(index: Index, priors: Priors, query: str, mask: BoolArray) -> Nam
         if group == 0 or index.target[row]:
             groups[group].append(row)
     exact = tuple(sorted(groups[0], key=lambda row: row != same))
-    return Named(exact, *(tuple(group) for group in groups[1:])) if declared is None else Named(exact)
+    if reading.exact_only:
+        return Named(exact)
+    suffix, whole, loose = (tuple(group) for group in groups[1:])
+    return Named(exact, suffix, whole, loose, by_spelling=is_written_as_name(spelled))
 
 
-def spelled_name(query: str) -> str:
-    """The query without what people put around a name: back quotes, `@`, `#check`, a full stop at the end."""
-    query = query.strip()
-    spelled = query[_BEFORE.match(query).end() :]  # type: ignore[union-attr]  # it matches the empty string too
-    return _AFTER.sub("", spelled).strip()
+def _near(index: Index, priors: Priors, spelled: str, allowed: BoolArray) -> Named | None:
+    """What a name means whose author slipped: the likelier slip first, then whole names before ends of names.
 
-
-def written_as_name(query: str) -> bool:
-    """Whether the spelling of a query is that of a name (`add_comm`, `Nat.succ`, `primeIdeal`), not of plain words.
-
-    Of plain words (`filter`, `Prime ideal`) nobody means the case, so no spelling of them is better than another.
+    Plain words are no names; one that no text of the index holds may be one with a slip.
     """
-    spelled = spelled_name(query)
-    return " " not in _QUOTED.sub("", spelled) and _NAME_MARKS.search(spelled) is not None
+    if not is_written_as_name(spelled):
+        said = query_text(spelled).split()
+        if len(said) != 1 or index.lexical.document_frequency(said[0]):
+            return None
+    key = loose_name(_HYPHENS.sub("", spelled))
+    for groups in (one_slip(key), [two_slips(key)]):
+        rows = dict.fromkeys(row for keys in groups for row in _keyed(index, priors, keys, allowed))
+        if rows:
+            near = tuple(rows)
+            return Named(near=near, by_spelling=True, corrected=_end(index.name(near[0]), frozenset(chain(*groups))))
+    return None
+
+
+def _keyed(index: Index, priors: Priors, keys: Sequence[str], allowed: BoolArray) -> list[int]:
+    rows, is_whole = index.labels.keyed(keys)
+    rows, is_whole = rows[allowed[rows]], is_whole[allowed[rows]]
+    order = priors.order(rows, is_whole.astype(np.float32))[:MOST_NAMED]
+    return [int(row) for row in rows[order]]
+
+
+def _end(name: str, keys: Container[str]) -> str:
+    """The shortest end of a name, in whole components, that has one of some keys."""
+    parts = components(name)
+    ends = (".".join(parts[start:]) for start in reversed(range(len(parts))))
+    return next((end for end in ends if loose_name(end) in keys), name)

@@ -55,7 +55,6 @@ class Ordering:
         self,
         named: Named,
         *,
-        by_spelling: bool,
         fused: Sequence[Fused],
         typed: Sequence[Fused] | None,
         mask: BoolArray,
@@ -65,28 +64,25 @@ class Ordering:
 
         Args:
             named: What the query names.
-            by_spelling: Whether an exactly spelled suffix goes before other spellings; of plain words it does not.
             fused: The fused ranking of everything that was found.
             typed: What was found by the query as typed alone, when another text was searched for too: no row comes out
                 lower than twice the rank that it has there, whatever the other text finds.
             mask: Rows that may be found.
             k: Most rows.
         """
-        chosen = list(islice(self._current_first(self._candidates(named, by_spelling, fused, typed), named, mask), k))
+        chosen = list(islice(self._current_first(self._candidates(named, fused, typed), named, mask), k))
         for before, after in pairwise(chosen):
             after.score = min(after.score, before.score)
         return chosen
 
-    def _candidates(
-        self, named: Named, by_spelling: bool, fused: Sequence[Fused], typed: Sequence[Fused] | None
-    ) -> Iterator[Chosen]:
+    def _candidates(self, named: Named, fused: Sequence[Fused], typed: Sequence[Fused] | None) -> Iterator[Chosen]:
         """What is named, then what is ranked; a row may come twice."""
-        groups = (named.exact, named.suffix, named.whole, named.loose)
         reasons = {
-            row: named_reason(group, place) for group, rows in enumerate(groups) for place, row in enumerate(rows)
+            row: named_reason(group, place) for group, rows in enumerate(named.groups) for place, row in enumerate(rows)
         }
         rows = list(reasons)
-        if not by_spelling:
+        if not named.by_spelling:
+            # An exactly spelled suffix goes before other spellings, but plain words have no spelling.
             alike = np.array(rows[len(named.exact) :], dtype=np.int64)
             rows[len(named.exact) :] = alike[self._priors.order(alike)].tolist()
         for place, row in enumerate(rows):

@@ -19,6 +19,7 @@ NAMED: Final = (
     "its name ends in exactly this",
     "this is its name, spelled differently",
     "its name ends in this, spelled differently",
+    "this is its name, or the end of it, but for a slip",
 )
 """Reason for each group of `Named`, in order."""
 
