@@ -14,9 +14,11 @@ import typer
 from sidecar.encoder.threads import use_quiet_threads
 from sidecar.errors import SidecarError
 from training.search.cli import search
+from training.tower.cli import tower
 
 application = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 application.add_typer(search, name="search")
+application.command()(tower)
 
 
 @application.callback()

@@ -79,9 +79,8 @@ class AnswerTable:
         self._anybody = np.flatnonzero(self._masks.any(axis=0))
         _, group = np.unique(index.text_hashes, axis=0, return_inverse=True)
         self._group: IntArray = group.reshape(-1).astype(np.int64)
-        order = np.argsort(self._group, kind="stable")
-        starts = np.searchsorted(self._group[order], np.arange(self._group.max(initial=0) + 2))
-        self._twins = lambda number: order[starts[number] : starts[number + 1]]
+        self._by_group: IntArray = np.argsort(self._group, kind="stable")
+        self._starts = np.searchsorted(self._group[self._by_group], np.arange(self._group.max(initial=0) + 2))
 
     def __call__(self, numbers: IntArray, place: int) -> Answers:
         """See `AnswersOf`."""
@@ -118,5 +117,7 @@ class AnswerTable:
 
     def _alike(self, rows: Sequence[int]) -> IntArray:
         """Rows with the text of one of these."""
-        groups = np.unique(self._group[list(rows)])
-        return np.concatenate([np.zeros(0, dtype=np.int64), *(self._twins(int(group)) for group in groups)])
+        starts, alike = self._starts, [np.zeros(0, dtype=np.int64)]
+        for group in np.unique(self._group[list(rows)]).tolist():
+            alike.append(self._by_group[starts[group] : starts[group + 1]])
+        return np.concatenate(alike)

@@ -20,7 +20,7 @@ from sidecar.progress import Progress
 from sidecar.text.goal import goal_text, parse_goal
 from sidecar.text.query import query_text
 from training.data.examples import PremiseExample
-from training.search.pairs import Forbidden, Pair, docstring_pairs
+from training.data.questions import Forbidden, Pair, docstring_pairs
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def run_order(
         states: Goals; goal i has number i, and number `states` + i without its hypotheses.
         questions: Questions, numbered after both.
         wanted: Queries of the run.
-        alone, share: See `TowerSettings.alone`, `TowerSettings.questions`.
+        alone, share: See `TowerSettings.alone`, `TowerSettings.question_share`.
         seed: Decides the order.
 
     Returns:

@@ -30,7 +30,7 @@ class TowerSettings:
         teacher_temperature: τ of the softmax of the document model's own query side.
         distillation: Weight of the divergence from that side.
         alone: Part of the goals that are shown without their hypotheses.
-        questions: Part of the queries that are questions and Lean expressions.
+        question_share: Part of the queries that are questions and Lean expressions.
         learning_rate: Highest learning rate.
         warmup: Part of the steps in which it rises.
         passes: How often the run goes through all states.
@@ -54,7 +54,7 @@ class TowerSettings:
     teacher_temperature: float = 0.05
     distillation: float = 1.0
     alone: float = 0.25
-    questions: float = 0.25
+    question_share: float = 0.25
     learning_rate: float = 5e-4
     warmup: float = 0.03
     passes: float = 1.0
@@ -83,7 +83,7 @@ class TowerSettings:
             value = getattr(self, name)
             if value is not None and not value >= bound:
                 raise SidecarError("bad_request", f"{value} is too small", field=name, hint=f"give at least {bound}")
-        for name, high in (("dropout", 0.99), ("alone", 1), ("questions", 1), ("warmup", 1)):
+        for name, high in (("dropout", 0.99), ("alone", 1), ("question_share", 1), ("warmup", 1)):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= high:
                 raise SidecarError(

@@ -1,0 +1,99 @@
+"""The card of a query tower: what it is, what it was made from, and what it gave, as Markdown beside the weights.
+
+In: a run's record, its description, its metrics. Out: the text of `README.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sidecar.encoder.folder import EncoderDescription
+from training.tower.probe import DOCUMENT_MODEL, SHARED, TOWER
+
+FILE: Final = "README.md"
+
+_SAID: Final = (
+    ("base", "Base"),
+    ("layers", "Layers of it"),
+    ("batch", "Queries of a batch"),
+    ("documents", "Documents of a step (none: all)"),
+    ("temperature", "τ"),
+    ("teacher_temperature", "τ of the document model"),
+    ("distillation", "Weight of the divergence"),
+    ("alone", "Goals without hypotheses, part of goals"),
+    ("question_share", "Questions and expressions, part of queries"),
+    ("learning_rate", "Highest learning rate, cosine"),
+    ("warmup", "Warm-up, part of the steps"),
+    ("states", "Training states (none: all)"),
+    ("bfloat16", "bfloat16"),
+    ("seed", "Seed"),
+)
+
+
+def tower_card(
+    record: Mapping[str, Any], description: EncoderDescription, metrics: Sequence[Mapping[str, float]]
+) -> str:
+    """The card.
+
+    Args:
+        record: See `training.premises.record`, with its result.
+        description: Of the tower's folder.
+        metrics: Rows of the run's metrics.
+    """
+    settings, trained, result = record["settings"], record["trained_on"], record["result"]
+    documents = record["inputs"]["index"]
+    probes = [row for row in metrics if TOWER in row]
+    lines = [
+        "---",
+        "license: apache-2.0",
+        "tags: [lean4, premise-selection, sentence-similarity]",
+        "---",
+        f"# Query tower for documents of `{documents['encoder']}`",
+        "",
+        "Encodes Lean 4 goals and questions, fast, into the space of the vectors that"
+        f" `{documents['encoder']}` (fingerprint `{documents['documents']}`) made of declarations; an index of other"
+        f" vectors is refused. It reads at most {description.max_tokens} tokens of a text as `sidecar.text` spells it.",
+        "",
+        "```sh",
+        "lean-sidecar serve --index INDEX --encoder FOLDER",
+        "```",
+        "",
+        "## Training",
+        "",
+        f"{trained['pairs']:,} (goal, premise) pairs of {trained['states']:,} goals and {trained['questions']:,}"
+        f" questions to draw from; {result['steps']} steps, {result['seconds'] / 60:.0f} minutes on"
+        f" {record['machine']}. Softmax over the frozen documents, and divergence from the query side of their model.",
+        "",
+        "| setting | value |",
+        "|---|---|",
+        *(f"| {label} | {_shown(settings[name])} |" for name, label in _SAID),
+        "",
+        "Hashes of every input, versions and what decontamination removed stand in `run.json`;"
+        " `loss.png` and `recall.png` show the run.",
+        "",
+        "## Figures",
+        "",
+    ]
+    if probes:
+        names = (TOWER, DOCUMENT_MODEL, SHARED)
+        lines += [
+            "A sample of validation goals, before and after training. These figures compare states of this run and"
+            " nothing else; `python -m benchmarks.tower` judges.",
+            "",
+            "| step | " + " | ".join(names) + " |",
+            "|---" * (len(names) + 1) + "|",
+            *(
+                f"| {int(row['step'])} | " + " | ".join(f"{row[name]:.3f}" for name in names) + " |"
+                for row in ([probes[0], probes[-1]] if len(probes) > 1 else probes)
+            ),
+        ]
+    else:
+        lines.append("The run was not probed.")
+    return "\n".join([*lines, ""])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
