@@ -4,14 +4,21 @@ In: a float16 matrix. Out: two files (a code for each component, a scale for eac
 which follows how far the score of a row may lie above that of its codes. With this bound `exact.py` searches the codes
 and proves that it missed nothing.
 
-A component v of dimension i has the code c = round(v / s_i), from −127 to 127, with s_i = max|v| / 127 over all rows:
-symmetric uniform quantisation. FAISS stores c + 128.
+Vectors and queries are rotated first, which changes no inner product. Encoders have a few dimensions with much larger
+numbers than the others, and where such a dimension of a query meets that of the vectors, all other dimensions of the
+query would be coded coarsely; a rotation deals them out evenly, as in QuaRot (Ashkboos et al. 2024, section 3). It is
+the Hadamard matrix (Sylvester's construction) of the largest power of two that divides the dimension, for each run of
+so many dimensions.
+
+A component w of dimension i of a rotated vector has the code c = round(w / s_i), from −127 to 127, with
+s_i = max|w| / 127 over all rows: symmetric uniform quantisation. FAISS stores c + 128.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -73,16 +80,17 @@ class VectorCodes:
         FAISS multiplies these codes as integers where the machine and the dimension allow (it cuts off what a query has
         behind the point then), else in float32. Both are exact for whole numbers while sums stay below 2²⁴.
 
-        With E the `error`, L the `length` and C the `codes_length`, s the scales, c the codes of a vector v, b those of
-        p = q∘s and r their scale: q·v − r·(b·c) = q·(v − s∘c) + (p − r·b)·c, of which the first part is at most ‖q‖·E
-        and the second at most ‖p − r·b‖·C, by Cauchy and Schwarz. Besides, FAISS rounds: an inner product of n numbers,
-        summed in whatever order, is off by at most γ_n·Σ|x_i·y_i| with γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ (Higham,
-        Accuracy and Stability of Numerical Algorithms, section 3.1), at most γ_n·‖q‖·L for the vector and γ_n·r·‖b‖·C
-        for the codes. Numbers that become too small for float32 are flushed to zero at worst, each off by at most
-        2⁻¹²⁶. The rounding is doubled, which costs next to nothing beside E and covers that of this sum.
+        With E the `error`, L the `length` and C the `codes_length`, s the scales, q and v rotated, c the codes of v, b
+        those of p = q∘s and r their scale: q·v − r·(b·c) = q·(v − s∘c) + (p − r·b)·c, of which the first part is at
+        most ‖q‖·E and the second at most ‖p − r·b‖·C, by Cauchy and Schwarz. FAISS rounds: an inner product of n
+        numbers, summed in whatever order, is off by at most γ_n·Σ|x_i·y_i| with γ_n = n·u / (1 − n·u) and u = 2⁻²⁴
+        (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), at most γ_n·‖q‖·L for the vector and
+        γ_n·r·‖b‖·C for the codes. Numbers that become too small for float32 are flushed to zero at worst, each off by
+        at most 2⁻¹²⁶. The rounding is doubled, which costs next to nothing beside E and covers that of this sum and of
+        rotating in float64.
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            folded = queries.astype(np.float64) * self.scales
+            folded = rotated(queries.astype(np.float64)) * self.scales
             factors = np.abs(folded).max(axis=1, initial=0) / STEPS
             # Where a query has no length every code is 0, whatever the scale.
             codes = np.rint(folded / np.where(factors > 0, factors, 1)[:, None])
@@ -101,6 +109,26 @@ class VectorCodes:
         )
 
 
+def rotated(matrix: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Vectors (shape (rows, dimension)) as they are coded; lengths and inner products stay as they are."""
+    rows, dimension = matrix.shape
+    size = dimension & -dimension
+    if size <= 1:
+        return matrix
+    turn = _hadamard(size).astype(matrix.dtype)
+    turned: npt.NDArray[np.floating] = (matrix.reshape(rows, dimension // size, size) @ turn).reshape(rows, dimension)
+    return turned
+
+
+@lru_cache(maxsize=8)
+def _hadamard(size: int) -> npt.NDArray[np.float64]:
+    """Sylvester's Hadamard matrix over the root of its size, hence orthogonal (and symmetric)."""
+    signs: npt.NDArray[np.float64] = np.ones((1, 1))
+    while len(signs) < size:
+        signs = np.block([[signs, signs], [signs, -signs]])
+    return np.divide(signs, np.sqrt(size))
+
+
 def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> CodesEntry | None:
     """Code a matrix, block by block.
 
@@ -114,7 +142,7 @@ def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> Cod
     """
     largest = np.zeros(matrix.shape[1], dtype=np.float32)
     for _, block in _blocks(matrix):
-        largest = np.maximum(largest, np.abs(block).max(axis=0))
+        largest = np.maximum(largest, np.abs(rotated(block)).max(axis=0))
     if not np.isfinite(largest).all():
         return None
     scales = largest / np.float32(STEPS)
@@ -123,11 +151,13 @@ def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> Cod
     bounds = np.zeros(3)
     with (folder / file).open("wb") as written:
         for _, block in _blocks(matrix):
-            codes = (np.rint(block / divisors) + ZERO).astype(np.uint8)
+            turned = rotated(block.astype(np.float64))
+            # The scale comes from float32, so the largest number may lie a little beyond the last step.
+            codes = (np.clip(np.rint(turned / divisors), -STEPS, STEPS) + ZERO).astype(np.uint8)
             written.write(codes.tobytes())
-            bounds = np.maximum(bounds, _distances(block, codes, scales).max(axis=1))
+            bounds = np.maximum(bounds, _distances(turned, codes, scales).max(axis=1))
     save_array(folder / scales_file, scales)
-    # Sums of squares in float64 are right to about 1e-13; who adds them in another order must not find more.
+    # Rotations and sums of squares in float64 are right to about 1e-13; who adds in another order must not find more.
     return CodesEntry(file, scales_file, *(bounds * (1 + 1e-9)).tolist())
 
 
@@ -148,7 +178,7 @@ def uncovered_rows(matrix: npt.NDArray[np.float16], codes: VectorCodes) -> Itera
     """Rows for which the bounds do not hold: their codes are not theirs."""
     bounds = np.array([codes.error, codes.length, codes.codes_length])
     for start, block in _blocks(matrix):
-        found = _distances(block, codes.codes[start : start + len(block)], codes.scales)
+        found = _distances(rotated(block.astype(np.float64)), codes.codes[start : start + len(block)], codes.scales)
         covered = (found <= bounds[:, None]).all(axis=0)
         yield from (start + np.flatnonzero(~covered)).tolist()
 
@@ -159,13 +189,9 @@ def _blocks(matrix: npt.NDArray[np.float16]) -> Iterator[tuple[int, npt.NDArray[
 
 
 def _distances(
-    block: npt.NDArray[np.float32], codes: npt.NDArray[np.uint8], scales: npt.NDArray[np.float32]
+    turned: npt.NDArray[np.floating], codes: npt.NDArray[np.uint8], scales: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float64]:
-    """How far each vector lies from its codes, how long it is and how long its codes are; shape (3, rows).
-
-    Products are exact in float64.
-    """
-    wide = block.astype(np.float64)
+    """How far each rotated vector lies from its codes, how long it is and how long its codes are; shape (3, rows)."""
     own = codes.astype(np.float64) - ZERO
-    squares = [np.einsum("ij,ij->i", each, each) for each in (wide - own * scales, wide, own)]
+    squares = [np.einsum("ij,ij->i", each, each) for each in (turned - own * scales, turned, own)]
     return np.sqrt(squares)

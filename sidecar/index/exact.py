@@ -37,11 +37,11 @@ PARTS_PER_THREAD: Final = 2
 """Some parts a thread keep all threads busy to the end wherever the visible rows lie; each finds as many rows as are
 wanted of all, so there should not be many."""
 
-CANDIDATES: Final = 5
-MORE_CANDIDATES: Final = 512
+CANDIDATES: Final = 2
+MORE_CANDIDATES: Final = 128
 """`CANDIDATES`·k + `MORE_CANDIDATES` rows are taken by their codes at first. For goals and questions in an index of
-Mathlib by the built-in transformer, the proof wanted 4·k in the median and 7.3·k for nine of ten (k = 200), 2.6·k and
-4.7·k for k = 1024. A scan that has to be repeated costs much more than the rows that are taken in vain."""
+Mathlib by the built-in transformer, the proof wanted 1.5·k to 1.7·k in the median and 1.8·k to 2.4·k for nineteen of
+twenty (k = 1024 to 200). A scan that has to be repeated costs much more than the rows that are taken in vain."""
 
 FURTHER_CANDIDATES: Final = 2
 """How many times as many rows are taken when the proof fails; after a second failure every vector is read."""

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from sidecar.errors import SidecarError
 from sidecar.index.layout import building_folder, replaced_folder
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the folder's layout; an index of another version is refused."""
 
 MANIFEST_FILE: Final = "manifest.json"
@@ -53,7 +53,7 @@ class CodesEntry:
     Attributes:
         file: Name of the file with a code for each component.
         scales_file: Name of the file with a scale for each dimension.
-        error: No vector lies farther than this from its codes times the scales (Euclidean).
+        error: No rotated vector lies farther than this from its codes times the scales (Euclidean).
         length: No vector is longer than this.
         codes_length: No row of codes is longer than this.
     """
