@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     with Index.open(options.index) as index:
         drawn = np.random.default_rng(options.seed).permutation(np.flatnonzero(index.target & ~index.deprecated))
-        cases = list(_cases(index.names(drawn[: options.names].tolist()), random.Random(options.seed)))
+        cases = list(make_cases(index.names(drawn[: options.names].tolist()), random.Random(options.seed)))
         outcomes = asyncio.run(_outcomes(index, cases))
     for system, found in outcomes.items():
         share = sum(found) / len(found)
@@ -79,7 +79,8 @@ def main() -> None:
             record("names", "names", system, "rank-1 share", share, len(found))
 
 
-def _cases(names: list[str], chance: random.Random) -> Iterator[Case]:
+def make_cases(names: Sequence[str], chance: random.Random) -> Iterator[Case]:
+    """The searches for some names."""
     for name in names:
         yield Case("exact name", name, name.__eq__)
         yield Case("name in other signs", chance.choice(AROUND).format(name), name.__eq__)
