@@ -67,8 +67,9 @@ def _plain_encoder(name: str, folder: Path, description: EncoderDescription, thr
 def _tower(queries: Encoder, folder: Path, tower: Tower, threads: int, device: str) -> Encoder:
     from sidecar.encoder.tower import DocumentEncoder, TowerEncoder
 
-    beside = folder / tower.documents
-    name = str(beside.resolve()) if tower.documents not in TIERS and beside.is_dir() else tower.documents
+    name = tower.documents
+    if name not in TIERS and not name.startswith(HUB):
+        name = str((folder / name).resolve())
 
     def load() -> Encoder:
         try:

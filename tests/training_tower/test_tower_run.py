@@ -59,7 +59,7 @@ def _places(world: Path, output: Path, index: str = "static") -> TowerPlaces:
 
 def _settings(world: Path, **changes: Any) -> TowerSettings:
     settings = TowerSettings(
-        base=str(world / "base"), layers=1, max_tokens=48, batch=12, steps=7, bfloat16=False, learning_rate=1e-3
+        base=str(world / "base"), layers=1, max_tokens=48, batch=12, steps=7, bfloat16=False, learning_rate=3e-4
     )
     return replace(settings, **changes)
 

@@ -44,7 +44,7 @@ def tower(
     teacher_temperature: Annotated[float, typer.Option(help="τ of the document model's own query side")] = 0.05,
     distillation: Annotated[float, typer.Option(help="weight of the divergence from it; 0 for the ablation")] = 1.0,
     alone: Annotated[float, typer.Option(help="part of the goals that are shown without hypotheses")] = 0.25,
-    learning_rate: Annotated[float, typer.Option(help="highest learning rate")] = 5e-4,
+    learning_rate: Annotated[float, typer.Option(help="highest learning rate")] = 3e-4,
     passes: Annotated[float, typer.Option(help="how often the run goes through all states")] = 1.0,
     steps: Annotated[int | None, typer.Option(help="batches, in place of --passes")] = None,
     states: Annotated[int | None, typer.Option(help="use so many training states, drawn at random")] = None,

@@ -7,8 +7,8 @@ is taken out first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
+from sidecar.text.query import query_text
 from training.data.decontamination import Decontamination, Removed
 from training.data.examples import PremiseExample
 from training.data.queries import SearchExample, read_queries
 from training.data.questions import Forbidden
 from training.data.sources import ExampleSource
-from training.tower.queries import TowerQuery, alone, question_queries, run_order, state_queries
+from training.tower.queries import TowerQuery, question_queries, run_order, state_queries
 from training.tower.settings import TowerSettings
 
 logger = logging.getLogger(__name__)
@@ -93,19 +94,13 @@ class TowerData:
                 some = np.sort(np.random.default_rng(settings.seed).permutation(len(examples))[: settings.states])
                 examples = [examples[int(number)] for number in some]
             states = state_queries(examples, index)
-        questions: list[TowerQuery] = []
-        if manifest.roles["search"] == chosen and settings.question_share:
-            if not places.evaluation_queries:
-                raise SidecarError(
-                    "bad_request",
-                    "questions are to be learned, and nothing says which are evaluated on",
-                    field="evaluation_queries",
-                    hint="give the file of the queries that the tower will be evaluated on, or --question-share 0",
-                )
-            hidden = frozenset(example.theorem for part in evaluation.values() for example in part)
-            forbidden = Forbidden(_read(places.evaluation_queries))
-            given = [example for example in _read(places.questions) if not forbidden.forbids_example(example)]
-            questions = [*question_queries(index, forbidden, hidden), *_given(given, index)]
+        asked = manifest.roles["search"] == chosen and settings.question_share > 0
+        share = settings.question_share if states and asked else float(asked)
+        if settings.steps is not None:
+            wanted = settings.steps * settings.batch
+        else:
+            wanted = round(settings.passes * (len(states) or int(index.target.sum())) / max(1 - share, 0.01))
+        questions = _questions(settings, places, index, evaluation, round(wanted * share) + 1) if asked else []
         if not states and not questions:
             raise SidecarError(
                 "bad_request",
@@ -114,20 +109,15 @@ class TowerData:
                 hint="give the index of the corpus that the examples were made from",
             )
         logger.info("%d goals, %d questions", len(states), len(questions))
-        goals = len(states) or len(questions)
-        share = 1 - settings.question_share if states and questions else 1.0
-        wanted = (
-            settings.steps * settings.batch if settings.steps else round(settings.passes * goals / max(share, 0.01))
-        )
         order = run_order(
             len(states),
             len(questions),
             max(wanted, 1),
             alone=settings.alone,
-            share=settings.question_share,
+            share=share,
             seed=settings.seed,
         )
-        queries = (*states, *map(alone, states), *questions)
+        queries = (*states, *(replace(query, alone=True) for query in states), *questions)
         return cls(source, tuple(examples), queries, len(states), len(questions), order, evaluation, filter_.removed)
 
     @property
@@ -136,13 +126,32 @@ class TowerData:
         return sum(len(query.rows) for query in self.queries[: self.states])
 
 
+def _questions(
+    settings: TowerSettings,
+    places: TowerPlaces,
+    index: Index,
+    evaluation: Mapping[str, Sequence[PremiseExample]],
+    wanted: int,
+) -> list[TowerQuery]:
+    """Given questions, and as many of those that declarations make as a run can use beside them."""
+    if not places.evaluation_queries:
+        raise SidecarError(
+            "bad_request",
+            "questions are to be learned, and nothing says which are evaluated on",
+            field="evaluation_queries",
+            hint="give the file of the queries that the tower will be evaluated on, or --question-share 0",
+        )
+    hidden = frozenset(example.theorem for part in evaluation.values() for example in part)
+    forbidden = Forbidden(_read(places.evaluation_queries))
+    given = _given([one for one in _read(places.questions) if not forbidden.forbids_example(one)], index)
+    return [*given, *question_queries(index, forbidden, hidden, wanted, settings.seed)]
+
+
 def _read(files: Sequence[Path]) -> list[SearchExample]:
     return [example for file in files for example in read_queries(file)]
 
 
 def _given(examples: Sequence[SearchExample], index: Index) -> list[TowerQuery]:
-    from sidecar.text.query import query_text
-
     found = []
     for example in examples:
         rows = index.rows(example.gold)

@@ -25,8 +25,9 @@ from training.tower.settings import TowerSettings
 
 MAP_FILE: Final = "map.safetensors"
 
-RIDGE: Final = 1e-3
-"""Of the map's first weights, for each query that they are fitted to."""
+RIDGE: Final = 0.03
+"""Penalty of the map's first weights, as part of the mean variance of what they are fitted to: directions in which the
+first layers hardly differ are not blown up."""
 
 
 class LinearMap(Module):

@@ -24,7 +24,7 @@ from training.data.questions import Forbidden, Pair, docstring_pairs
 
 logger = logging.getLogger(__name__)
 
-BATCH = 8_192
+BATCH = 1_024
 """Declarations that are read at one time."""
 
 
@@ -37,16 +37,21 @@ class TowerQuery:
         purpose: `goal` or `question`.
         rows: Rows of the index that answer it, at least one.
         own: Row of the theorem that the goal is of, which is no answer; −1 for none.
+        alone: Whether the goal is shown without its hypotheses.
     """
 
     text: str
     purpose: Purpose
     rows: tuple[int, ...]
     own: int = -1
+    alone: bool = False
 
     def spelled(self, max_tokens: int, count: Callable[[Sequence[str]], list[int]]) -> str:
         """The canonical text that an encoder of so many tokens reads."""
-        return goal_text(self.text, max_tokens, count).text if self.purpose == "goal" else self.text
+        if self.purpose == "question":
+            return self.text
+        text = f"⊢ {parse_goal(self.text).target}" if self.alone else self.text
+        return goal_text(text, max_tokens, count).text
 
 
 def state_queries(examples: Iterable[PremiseExample], index: Index) -> list[TowerQuery]:
@@ -62,28 +67,33 @@ def state_queries(examples: Iterable[PremiseExample], index: Index) -> list[Towe
     return found
 
 
-def alone(query: TowerQuery) -> TowerQuery:
-    """The goal without its hypotheses."""
-    return TowerQuery(f"⊢ {parse_goal(query.text).target}", query.purpose, query.rows, query.own)
-
-
-def question_queries(index: Index, forbidden: Forbidden, hidden: frozenset[str]) -> Iterator[TowerQuery]:
+def question_queries(
+    index: Index, forbidden: Forbidden, hidden: frozenset[str], most: int, seed: int
+) -> Iterator[TowerQuery]:
     """What declarations say, as questions about them: docstrings, and statements as a person writes them.
 
     Args:
         index: The declarations.
         forbidden: What evaluations of search ask and want.
         hidden: Theorems whose goals are evaluated on: their statements are those goals.
+        most: How many are wanted; declarations are drawn at random.
+        seed: Decides which.
     """
-    rows = [row for row in range(index.size) if index.target[row]]
-    with Progress("questions", len(rows)) as progress:
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(index.target)).tolist()
+    made = 0
+    with Progress("questions", None) as progress:
         for start in range(0, len(rows), BATCH):
             chosen = rows[start : start + BATCH]
             for row, declaration in zip(chosen, index.declarations(chosen), strict=True):
+                if declaration.name in hidden:
+                    continue
                 for pair in (*docstring_pairs([declaration]), *_expression(declaration)):
-                    if pair.query and not forbidden.forbids(pair) and declaration.name not in hidden:
+                    if pair.query and not forbidden.forbids(pair):
+                        if made == most:
+                            return
+                        made += 1
+                        progress.advance()
                         yield TowerQuery(pair.query, "question", (row,))
-            progress.advance(len(chosen))
 
 
 def _expression(declaration: Declaration) -> Iterator[Pair]:

@@ -242,7 +242,9 @@ def _tokens(trained: TrainedTower, queries: Sequence[TowerQuery], cache: Path) -
         [description.max_tokens, description.special, description.lower, dict(description.prompts)], sort_keys=True
     )
     parts = [text_fingerprint(), hashlib.sha256(trained.tokenizer_json.encode()).hexdigest(), decides]
-    return TokenRows.cached(cache, [*parts, *(f"{query.purpose} {query.text}" for query in queries)], make)
+    return TokenRows.cached(
+        cache, [*parts, *(f"{query.purpose} {query.alone} {query.text}" for query in queries)], make
+    )
 
 
 def _fit_map(

@@ -55,7 +55,7 @@ class TowerSettings:
     distillation: float = 1.0
     alone: float = 0.25
     question_share: float = 0.25
-    learning_rate: float = 5e-4
+    learning_rate: float = 3e-4
     warmup: float = 0.03
     passes: float = 1.0
     steps: int | None = None
