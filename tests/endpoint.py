@@ -24,6 +24,12 @@ class Said:
     wait: float = 0.0
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Many ask at the same moment; a connection for which there is no place waits for many seconds.
+    request_queue_size = 256
+
+
 class Endpoint:
     """The server.
 
@@ -71,8 +77,7 @@ class Endpoint:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def __enter__(self) -> Self:
