@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from sidecar.corpus.records import KINDS, Declaration
 from sidecar.text.clean import clean, one_line
-from sidecar.text.names import name_words
+from sidecar.text.names import name_words, sealed, unsealed
 from sidecar.text.query import query_text
 from sidecar.text.words import Remembered, line_words, mentioned, type_words, without_universes
 
@@ -73,12 +73,14 @@ def parse_premise(raw: str) -> Statement:
             end = text.rfind("-/")
         if end >= 3:
             docstring, text = text[3:end].strip(), text[end + 2 :]
-    text = without_universes(one_line(text))
+    text = without_universes(one_line(sealed(text)))
     head = _HEAD.match(text)
     if head is None:
-        return Statement("", "", (), "", text.removeprefix(": "), docstring)
+        return Statement("", "", (), "", unsealed(text.removeprefix(": ")), docstring)
     binders, extends, type_text = _parts(text[head.end() :] + " ")
-    return Statement(head[1] or "", head[2], binders, extends, type_text, docstring)
+    if "«" in text:
+        binders = tuple(Binder(tuple(map(unsealed, each.names)), unsealed(each.type)) for each in binders)
+    return Statement(head[1] or "", unsealed(head[2]), binders, unsealed(extends), unsealed(type_text), docstring)
 
 
 def declaration_text(declaration: Declaration) -> str:

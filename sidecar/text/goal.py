@@ -22,6 +22,7 @@ from typing import Final
 
 from sidecar.errors import SidecarError
 from sidecar.text.clean import clean, one_line
+from sidecar.text.names import sealed, unsealed
 from sidecar.text.words import IDENTIFIER, is_sort, line_words, mentioned
 
 _TURNSTILE: Final = re.compile("⊢(?!ₛ)")
@@ -88,13 +89,13 @@ def parse_goal(text: str) -> Goal:
 
     Several goals: the first one is taken. `case` tags and counts of goals are skipped, lines that are indented deeper
     than the first continue the line before, and a text without ⊢ is all target. A goal that was joined into one line is
-    cut where a run of fresh names stands before a colon.
+    cut where a run of fresh names stands before a colon. What stands between « and » belongs to a name, whatever it is.
     """
     entries: list[list[str]] = []
     target: list[str] | None = None
     margin: int | None = None
     depth = 0
-    for line in clean(text).split("\n"):
+    for line in sealed(clean(text)).split("\n"):
         stripped = line.strip()
         if not stripped or _TAG.fullmatch(stripped):
             if target is not None:
@@ -122,14 +123,14 @@ def parse_goal(text: str) -> Goal:
             target = [stripped[turnstile.end() :]]
             depth = _depth(target[0])
     if target is None:
-        return Goal((), one_line(" ".join(" ".join(entry) for entry in entries)))
+        return Goal((), unsealed(one_line(" ".join(" ".join(entry) for entry in entries))))
     hypotheses: list[Hypothesis] = []
     known: set[str] = set()
     for entry in entries:
         for hypothesis in _hypotheses(one_line(" ".join(entry)), known):
             hypotheses.append(hypothesis)
             known.update(hypothesis.names)
-    return Goal(tuple(hypotheses), one_line(" ".join(target)))
+    return Goal(tuple(map(_unsealed, hypotheses)), unsealed(one_line(" ".join(target))))
 
 
 def goal_text(text: str, budget: int, count: Callable[[Sequence[str]], list[int]]) -> GoalText:
@@ -198,6 +199,13 @@ def cap_goal(text: str, limit: int) -> tuple[str, int]:
         size -= len(lines[dropped]) + 1
         dropped += 1
     return "\n".join(lines[dropped:])[:limit], dropped
+
+
+def _unsealed(hypothesis: Hypothesis) -> Hypothesis:
+    if all("«" not in text for text in (*hypothesis.names, hypothesis.type, hypothesis.value or "")):
+        return hypothesis
+    value = None if hypothesis.value is None else unsealed(hypothesis.value)
+    return Hypothesis(tuple(map(unsealed, hypothesis.names)), unsealed(hypothesis.type), value)
 
 
 def _depth(text: str) -> int:

@@ -16,6 +16,9 @@ from sidecar.text.symbols import CONSTANTS_OF, LETTERS, SPELLED_ATOMS, SPELLED_C
 
 _COMPONENT: Final = re.compile("«([^»]*)»?|([^.«]+)")
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W0-9A-Za-z_]+")
+_QUOTED: Final = re.compile("«[^«»\n]+»")
+_SEALED: Final = re.compile("[\U000f0000-\U000ffffd]")
+_SHIFT: Final = 0xF0000
 _LOOSE_DROPPED: Final = re.compile("[._«»\\s]+")
 
 
@@ -28,6 +31,32 @@ def components(name: str) -> tuple[str, ...]:
     if "«" not in name:
         return tuple(part for part in name.split(".") if part)
     return tuple(quoted or plain for quoted, plain in _COMPONENT.findall(name) if quoted or plain)
+
+
+def sealed(text: str) -> str:
+    """The text with every sign between « and » replaced by one that means nothing, so that no rule cuts a name there.
+
+    Each stays one character; `unsealed` brings it back.
+    """
+    return _QUOTED.sub(_seal, text) if "«" in text else text
+
+
+def unsealed(text: str) -> str:
+    """What `sealed` was given, or a part of it."""
+    return _QUOTED.sub(_unseal, text) if "«" in text else text
+
+
+def _seal(match: re.Match[str]) -> str:
+    return "".join(
+        character
+        if character in "«»_" or character.isalnum() or ord(character) > 0xFFFF
+        else chr(ord(character) + _SHIFT)
+        for character in match[0]
+    )
+
+
+def _unseal(match: re.Match[str]) -> str:
+    return _SEALED.sub(lambda sign: chr(ord(sign[0]) - _SHIFT), match[0])
 
 
 def plain_letters(text: str) -> str:

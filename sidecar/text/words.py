@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from sidecar.text.clean import one_line
-from sidecar.text.names import constant_words
+from sidecar.text.names import constant_words, sealed, unsealed
 from sidecar.text.symbols import (
     ABSOLUTE_VALUE,
     CONSTANTS_OF,
@@ -164,7 +164,7 @@ def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str
         name = _plain(token)
         if name in READINGS:
             yield from (constant for reading in READINGS[name] for constant in reading)
-        elif not (name in local or name.partition(".")[0] in local or _names_nothing(name)):
+        elif not (name in local or _first_component(name)[0] in local or _names_nothing(name)):
             yield EXPORTED.get(name, name)
 
 
@@ -233,7 +233,7 @@ _BOUND: Final = re.compile(rf"(?:[∀∃∑∏⋃⋂⨆⨅∫⨍λ][ᶠᵐ⁻!']
 
 
 def _bound(line: str) -> set[str]:
-    return {name for match in _BOUND.finditer(line) for name in (match[1] or match[2]).split()}
+    return {unsealed(name) for match in _BOUND.finditer(sealed(line)) for name in (match[1] or match[2]).split()}
 
 
 def _names_nothing(name: str) -> bool:
@@ -255,8 +255,10 @@ class _Heads(dict[str, str]):
 
 def _tokens(line: str, types: Mapping[str, str] | None) -> list[str]:
     """Names, numbers, sorts, and the runs of symbols and spaces between them."""
-    tokens: list[str] = _TOKEN.findall(_unfold(f" {line} "))
-    if types and "." in line and any(token.partition(".")[0] in types for token in tokens if "." in token):
+    tokens: list[str] = _TOKEN.findall(_unfold(f" {sealed(line)} "))
+    if "«" in line:
+        tokens = [unsealed(token) for token in tokens]
+    if types and "." in line and any(_first_component(token)[0] in types for token in tokens if "." in token):
         heads = _Heads(types)
         return [part for token in tokens for part in (_resolved(token, heads) if "." in token else (token,))]
     return tokens
@@ -264,7 +266,7 @@ def _tokens(line: str, types: Mapping[str, str] | None) -> list[str]:
 
 def _resolved(token: str, heads: _Heads) -> tuple[str, ...]:
     """Undo field notation on a local name: `s.card` with `s : Finset α` is `Finset.card` said of `s`."""
-    local, _, field = token.partition(".")
+    local, field = _first_component(token)
     if local not in heads.types or not field:
         return (token,)
     head = heads[local]
@@ -273,6 +275,16 @@ def _resolved(token: str, heads: _Heads) -> tuple[str, ...]:
     first, _, rest = field.partition(".")
     first = _NUMBERED_FIELDS.get((head, first), first)
     return (f"{head}.{first}", rest, local) if rest else (f"{head}.{first}", local)
+
+
+def _first_component(name: str) -> tuple[str, str]:
+    """What stands before the first dot of a name and what behind it; a dot between « and » is none."""
+    if name.startswith("«") and "»" in name:
+        end = name.index("»") + 1
+        first, _, rest = name[end:].partition(".")
+        return name[:end] + first, rest
+    first, _, rest = name.partition(".")
+    return first, rest
 
 
 _NUMBERED_FIELDS: Final = {
@@ -414,7 +426,7 @@ _BEGINS_TERM: Final = frozenset("(⟨[{-¬↑⇑‖|∑∏∫√⌊⌈")
 def _spell_type(line: str) -> tuple[str, frozenset[str]]:
     """Words of a type, and the names before a dot in it: where one of them is local, the words are others."""
     tokens = _tokens(line, None)
-    dotted = frozenset(token.partition(".")[0] for token in tokens if "." in token)
+    dotted = frozenset(_first_component(token)[0] for token in tokens if "." in token)
     return " ".join(filter(None, map(_SPELLINGS.__getitem__, tokens))), dotted
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -39,3 +41,10 @@ TARGETS = st.sampled_from(["True", "a = b", "∑ i, f i = 0", "s.card ≤ t.card
 def goal_lines(hypotheses: list[tuple[list[str], str]]) -> list[str]:
     """Hypotheses as Lean prints them, one a line."""
     return [f"{' '.join(names)} : {type_text}" for names, type_text in hypotheses]
+
+
+_INSIDE = [*"ab0_ .:=|,()[]{}⟨⟩‖⊢∀∃∑\\\"'", " : ", " := ", "case "]
+QUOTED = st.lists(st.sampled_from(_INSIDE), min_size=1, max_size=8).map(
+    lambda inside: f"«{re.sub(' +', ' ', ''.join(inside))}»"
+)
+"""Names that need « », because of what stands in them."""

@@ -19,7 +19,7 @@ from sidecar.text.declaration import (
     wire_text,
 )
 from sidecar.text.names import name_words
-from tests.text.strategies import ANY_TEXT, FORMAL_TEXT, PATIENT, THOROUGH
+from tests.text.strategies import ANY_TEXT, FORMAL_TEXT, PATIENT, QUOTED, THOROUGH
 
 
 def declaration(signature: str, docstring: str = "") -> Declaration:
@@ -136,6 +136,18 @@ def real_rows(shared: Path) -> list[dict[str, Any]]:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             rows += [json.loads(line) for number, line in enumerate(lines) if number % 150 == 0]
     return rows
+
+
+@given(QUOTED)
+@PATIENT
+def test_whatever_stands_in_a_quoted_name_takes_no_statement_apart(name: str) -> None:
+    statement = parse_premise(f"theorem Foo.{name} ({name} k : ℕ) [inst : Add {name}] : {{{name}}} = s")
+    assert statement.name == f"Foo.{name}"
+    assert statement.binders == (Binder((name, "k"), "ℕ"), Binder(("inst",), f"Add {name}"))
+    assert statement.type == f"{{{name}}} = s"
+    assert premise_identifiers(f"theorem foo ({name} : ℕ) : {{{name}}} = s") == premise_identifiers(
+        "theorem foo (x : ℕ) : {x} = s"
+    )
 
 
 @pytest.mark.shared_data

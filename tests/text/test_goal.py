@@ -13,6 +13,7 @@ from tests.text.strategies import (
     FORMAL_TEXT,
     HYPOTHESES,
     PATIENT,
+    QUOTED,
     TARGETS,
     THOROUGH,
     TYPES,
@@ -107,6 +108,39 @@ def test_a_goal_joined_into_one_line_comes_apart() -> None:
 def test_shapes_of_goals(goal: str, target: str, names: list[tuple[str, ...]]) -> None:
     parsed = parse_goal(goal)
     assert parsed.target == target and [entry.names for entry in parsed.hypotheses] == names
+
+
+@given(QUOTED, HYPOTHESES)
+@PATIENT
+def test_whatever_stands_in_a_quoted_name_takes_no_goal_apart(
+    name: str, hypotheses: list[tuple[list[str], str]]
+) -> None:
+    lines = [*goal_lines(hypotheses), f"{name} k : ℕ", f"h : {name} < f {name}", f"s : Set ℕ := {name}"]
+    goal = parse_goal("\n".join([*lines, f"⊢ {name} ∈ s", "", f"case {name}", "⊢ False"]))
+    known = [Hypothesis(tuple(names), type_text) for names, type_text in hypotheses]
+    assert list(goal.hypotheses) == [
+        *known,
+        Hypothesis((name, "k"), "ℕ"),
+        Hypothesis(("h",), f"{name} < f {name}"),
+        Hypothesis(("s",), "Set ℕ", name),
+    ]
+    assert goal.target == f"{name} ∈ s"
+
+
+@given(QUOTED)
+@PATIENT
+def test_a_quoted_local_name_is_no_constant(name: str) -> None:
+    assert identifiers(f"{name} : Finset ℕ\n⊢ ∀ n ∈ {name}, n < {name}.card") == identifiers(
+        "x : Finset ℕ\n⊢ ∀ n ∈ x, n < x.card"
+    )
+
+
+def test_a_turnstile_in_a_quoted_name_is_none() -> None:
+    goal = parse_goal("«a ⊢ b» : ℕ\nh : «x ⊢ y» = «a ⊢ b»\n⊢ P «⊢ c»")
+    assert [entry.names for entry in goal.hypotheses] == [("«a ⊢ b»",), ("h",)]
+    assert goal.target == "P «⊢ c»"
+    joined = parse_goal("«a ⊢ b» : ℕ h : «x ⊢ y» = 0 ⊢ P «⊢ c»")
+    assert [entry.names for entry in joined.hypotheses] == [("«a ⊢ b»",), ("h",)] and joined.target == "P «⊢ c»"
 
 
 def test_values_of_lets_are_kept_apart_from_their_types() -> None:
