@@ -159,8 +159,7 @@ class SymbolicRanking:
         rows, parts, numbers = rows[keep], parts[keep].astype(np.int64), table.of_rows.values[keep].astype(np.int64)
         # Postings of constant c: its conclusions in list 2c, its binders in list 2c + 1.
         lists = 2 * numbers + parts
-        # 64-bit row numbers and `np.add.at` are several times faster than 32-bit ones and `+=`.
-        self._postings = rows[np.argsort(lists, kind="stable")].astype(np.int64)
+        self._postings = rows[np.argsort(lists, kind="stable")]
         self._starts = np.zeros(2 * len(table) + 1, dtype=np.int64)
         np.cumsum(np.bincount(lists, minlength=2 * len(table)), out=self._starts[1:])
         missed = self._weights[numbers] * _MISSED_IN_PREMISE[parts]
@@ -227,8 +226,9 @@ class SymbolicRanking:
         weights = goal.weights[:, None]
         missed = _MISSED_IN_GOAL[goal.parts][:, None]
         burden = float((missed * weights).sum()) + SMOOTHING
-        self._add(goal.codes, goal.numbers, weights * _SHARED[goal.parts], blocks, shared)
-        self._add(goal.codes, goal.numbers, weights * (missed + _MISSED_IN_PREMISE), blocks, spared)
+        sums = (shared, spared)
+        amounts = (weights * _SHARED[goal.parts], weights * (missed + _MISSED_IN_PREMISE))
+        self._add(goal.codes, goal.numbers, amounts, blocks, sums)
         relevant = goal.codes
         for step in range(ROUNDS):
             codes, shares = self._accept(shared, visible, mass, spared, burden, blocks)
@@ -239,11 +239,10 @@ class SymbolicRanking:
             relevant = np.concatenate([relevant, codes])
             numbers = self._numbers(codes)
             weights = (self._weights_among(codes, numbers, blocks) * shares * DECAY**step)[:, None]
-            self._add(codes, numbers, weights * _SPREAD, blocks, shared)
-            self._add(codes, numbers, weights * (_EXCUSED * _MISSED_IN_PREMISE), blocks, spared)
-        rows = np.flatnonzero(shared > 0)
-        shared[rows] = _relevance(rows, shared, mass, spared, burden)
-        return shared
+            amounts = (weights * _SPREAD, weights * (_EXCUSED * _MISSED_IN_PREMISE))
+            self._add(codes, numbers, amounts, blocks, sums)
+        # Going through all premises in order costs less than picking out those that share something.
+        return _relevance(shared, mass, spared, burden)
 
     def _accept(
         self,
@@ -255,12 +254,11 @@ class SymbolicRanking:
         blocks: Sequence[WeighedStatements],
     ) -> tuple[CodeArray, FloatArray]:
         """Constants of the premises that pass the mark, and the share of the accepted relevance that holds each."""
-        rows = np.flatnonzero(shared >= 1e-6)
-        rows = rows[visible[rows]]
-        rows = rows[shared[rows] >= PASS_MARK * shared[rows].max(initial=0)]
+        seen = shared * visible
+        rows = np.flatnonzero(seen >= max(PASS_MARK * float(seen.max(initial=0)), 1e-6))
         if not len(rows):
             return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.float32)
-        scores = _relevance(rows, shared, mass, spared, burden)
+        scores = _relevance(shared[rows], mass[rows], spared[rows], burden)
         accepted = np.argpartition(-scores, min(ACCEPTED, len(scores) - 1))[:ACCEPTED]
         held = [self._constants_of(int(row), blocks) for row in rows[accepted]]
         codes, places = np.unique(np.concatenate(held), return_inverse=True)
@@ -282,26 +280,30 @@ class SymbolicRanking:
         self,
         codes: CodeArray,
         numbers: IntArray,
-        amounts: FloatArray,
+        amounts: tuple[FloatArray, FloatArray],
         blocks: Sequence[WeighedStatements],
-        total: FloatArray,
+        sums: tuple[FloatArray, FloatArray],
     ) -> None:
-        """Add to `total` each constant's amounts (in conclusions, in binders) at the statements that hold it."""
-        for number, pair in zip(numbers.tolist(), amounts, strict=True):
+        """Add to both sums each constant's amounts (in conclusions, in binders) at the statements that hold it."""
+        for place, number in enumerate(numbers.tolist()):
             if number >= 0:
                 for part in (0, 1):
                     start, end = self._starts[2 * number + part : 2 * number + part + 2]
-                    np.add.at(total, self._postings[start:end], pair[part])
+                    # `np.add.at` is several times faster with 64-bit row numbers, which are twice as long to read.
+                    rows = self._postings[start:end].astype(np.int64)
+                    for total, amount in zip(sums, amounts, strict=True):
+                        np.add.at(total, rows, amount[place, part])
         order = np.argsort(codes)
         first = self._size
         for block in blocks:
             places = np.searchsorted(codes[order], block.statements.codes)
             places = order[np.minimum(places, len(codes) - 1)] if len(codes) else places[:0]
             hits = np.flatnonzero(codes[places] == block.statements.codes) if len(codes) else places
-            gained = np.bincount(
-                block.owners[hits], weights=amounts[places[hits], block.parts[hits]], minlength=len(block)
-            )
-            total[first : first + len(block)] += gained.astype(np.float32)
+            for total, amount in zip(sums, amounts, strict=True):
+                gained = np.bincount(
+                    block.owners[hits], weights=amount[places[hits], block.parts[hits]], minlength=len(block)
+                )
+                total[first : first + len(block)] += gained.astype(np.float32)
             first += len(block)
 
     def _weigh(self, frequencies: npt.NDArray[np.integer]) -> FloatArray:
@@ -328,12 +330,15 @@ class SymbolicRanking:
         )
 
 
-def _relevance(rows: IntArray, shared: FloatArray, mass: FloatArray, spared: FloatArray, burden: float) -> FloatArray:
-    """What some premises share against all that is in them and in the goal."""
+def _relevance(shared: FloatArray, mass: FloatArray, spared: FloatArray, burden: float) -> FloatArray:
+    """What some premises share against all that is in them and in the goal, all in step."""
+    against = mass - spared
+    against += np.float32(burden)
     # Sums in single precision can fall below zero by a rounding error.
-    against = np.maximum(mass[rows] - spared[rows] + np.float32(burden), np.float32(1e-6))
-    relevance: FloatArray = shared[rows] / (shared[rows] + against)
-    return relevance
+    np.maximum(against, np.float32(1e-6), out=against)
+    against += shared
+    np.divide(shared, against, out=against)
+    return against
 
 
 def _foreign_weights(codes: CodeArray, blocks: Sequence[WeighedStatements]) -> FloatArray:
