@@ -110,6 +110,8 @@ class Settings:
         rewriter_model, rewriter_token: Model to ask for there, and its token (`LEAN_SIDECAR_REWRITER_MODEL`,
             `LEAN_SIDECAR_REWRITER_TOKEN`).
         rewriter_prompt: File with the instruction for the model (`LEAN_SIDECAR_REWRITER_PROMPT`).
+        reranker: Cross-encoder that reads the best results of a search again where a request asks for it
+            (`LEAN_SIDECAR_RERANKER`): a folder, or `hub:owner/model`; none by default.
         limits: See `Limits`.
     """
 
@@ -132,6 +134,7 @@ class Settings:
     rewriter_model: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_REWRITER_MODEL") or None)
     rewriter_token: str | None = field(default_factory=lambda: _token("LEAN_SIDECAR_REWRITER_TOKEN"))
     rewriter_prompt: Path | None = field(default_factory=lambda: _path("LEAN_SIDECAR_REWRITER_PROMPT"))
+    reranker: str | None = field(default_factory=lambda: os.environ.get("LEAN_SIDECAR_RERANKER") or None)
     limits: Limits = field(default_factory=Limits)
 
 

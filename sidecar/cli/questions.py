@@ -62,6 +62,7 @@ def search(
     kind: list[str] | None = typer.Option(None, help="Only this kind of declaration; may be given again."),
     imports: str | None = typer.Option(None, help="Only what these modules make visible, comma-separated."),
     rewrite: bool = typer.Option(True, help="Let the server rewrite the query, if it has a rewriter."),
+    rerank: bool = typer.Option(False, "--rerank", help="Let the server's reranker read the best results again."),
     url: str | None = typer.Option(None, help=URL_HELP),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -73,6 +74,7 @@ def search(
         "kinds": kind or None,
         "imports": _commas(imports, "imports"),
         "rewrite": rewrite,
+        "rerank": rerank or None,
     }
     with _client(url) as client:
         answer = client.search(_text(query, "query"), k, **params)

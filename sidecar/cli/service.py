@@ -37,6 +37,9 @@ def serve(
     idle: int = typer.Option(0, min=0, help="Stop after so many seconds without a request; 0 never."),
     grace: float = typer.Option(10.0, min=0, help="Seconds that running requests get when the server stops."),
     log: LogStyle = typer.Option(LogStyle.TEXT, help="Style of the log."),
+    reranker: str | None = typer.Option(
+        None, help="Cross-encoder for `search --rerank`: a folder, or hub:owner/model."
+    ),
     documentation: list[str] | None = typer.Option(
         None,
         metavar="PREFIX=ADDRESS",
@@ -51,7 +54,11 @@ def serve(
 
     settings = Settings()
     addresses = documentation_addresses(documentation or (), "documentation")
-    settings = replace(settings, documentation={**settings.documentation, **addresses})
+    settings = replace(
+        settings,
+        documentation={**settings.documentation, **addresses},
+        reranker=reranker or settings.reranker,
+    )
     listen = Listen(
         host=host,
         port=port,

@@ -8,8 +8,8 @@ another spelling, and where there is none of these, names from which it differs 
 Everything else is ranked by fusing three rankings by reciprocal rank: `name` (labels that agree with the words of the
 query), `words` (BM25) and `meaning` (vectors); the fused score is multiplied by what is known beforehand (`priors.py`).
 A query that was rewritten adds the same three rankings for the rewritten text; what the query as typed finds falls to
-twice its rank at most. A deprecated declaration never stands before what replaces it, unless the query is its exact
-name.
+twice its rank at most. Where a request asks for it, a reranker then reads the best of what the query does not name
+(`reranker.py`). A deprecated declaration never stands before what replaces it, unless the query is its exact name.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from sidecar.index.index import Index
 from sidecar.search.filters import Filters, kind_numbers
 from sidecar.search.links import DocumentationLinks
 from sidecar.search.names import Named, find_named
-from sidecar.search.order import Ordering
+from sidecar.search.order import Chosen, Ordering
 from sidecar.search.priors import Priors
 from sidecar.search.rankings import Question, Rankings, Source, sources
 from sidecar.search.request import SearchAnswer, SearchRequest, SearchResult, SearchWarning
+from sidecar.search.reranker import CANDIDATES, Reranker, candidate_text, rerank_scores
 from sidecar.search.results import Results
 from sidecar.search.rewriter import Rewriter, rewrite_query
 from sidecar.search.spelling import without_lead
@@ -79,6 +80,7 @@ class SearchEngine:
         batcher: Encodes queries; its encoder must be the one that made the index's vectors for search.
         rewriter: Asked for a second text to search for; None for none.
         links: Where documentation is published.
+        reranker: Reads the best results again where a request asks for that; None for none.
 
     Raises:
         SidecarError: `conflict` when the encoder is not the index's.
@@ -91,11 +93,13 @@ class SearchEngine:
         rewriter: Rewriter | None = None,
         *,
         links: DocumentationLinks | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         index.require_encoder(batcher.encoder, "search")
         self._index = index
         self._batcher = batcher
         self._rewriter = rewriter
+        self._reranker = reranker
         self._weights = weights_for(index.vectors("search").encoder)
         self._filters = Filters(index)
         self._priors = Priors(index)
@@ -103,8 +107,12 @@ class SearchEngine:
         self._ordering = Ordering(index, self._priors)
         self._results = Results(index, self._priors, links or DocumentationLinks(), self._weights)
 
-    async def search(self, request: SearchRequest) -> SearchAnswer:
+    async def search(self, request: SearchRequest, until: float | None = None) -> SearchAnswer:
         """Answer a request.
+
+        Args:
+            request: The request.
+            until: The event loop's time at which nobody waits any more; what can be left out is then left out in time.
 
         Raises:
             SidecarError: `bad_request` for a query without a visible character (field `query`), a k below 1 (`k`) or a
@@ -134,7 +142,10 @@ class SearchEngine:
                 asyncio.to_thread(self._rank_by_words, search, clock),
                 asyncio.to_thread(self._rank_by_meaning, search, vectors, clock),
             )
-            results = await asyncio.to_thread(self._finish, search, clock)
+            found, fused, chosen = await asyncio.to_thread(self._choose, search, clock)
+            if request.rerank:
+                chosen = await self._reranked(search, chosen, until, clock)
+            results = await asyncio.to_thread(self._make, search, found, fused, chosen, clock)
         return SearchAnswer(
             results=tuple(results),
             rewritten=rewritten,
@@ -170,7 +181,7 @@ class SearchEngine:
         with clock.stage("meaning"):
             self._rankings.by_meaning(search.questions, vectors, search.targets, search.depth)
 
-    def _finish(self, search: _Search, clock: Clock) -> list[SearchResult]:
+    def _choose(self, search: _Search, clock: Clock) -> tuple[dict[str, Source], list[Fused], list[Chosen]]:
         with clock.stage("fuse"):
             found = sources(search.questions)
             fused = self._fuse(found, search.depth)
@@ -180,10 +191,36 @@ class SearchEngine:
                 fused=fused,
                 typed=None if len(typed) == len(found) else self._fuse(typed, search.depth),
                 mask=search.mask,
-                k=search.request.k,
+                k=max(search.request.k, CANDIDATES) if search.request.rerank else search.request.k,
             )
+            return found, fused, chosen
+
+    async def _reranked(self, search: _Search, chosen: list[Chosen], until: float | None, clock: Clock) -> list[Chosen]:
+        """The best results in the order of the reranker, or as they are where there is none or it cannot say."""
+        if self._reranker is None:
+            search.warnings += (SearchWarning("no_reranker", "the server has no reranker: `serve --reranker`"),)
+            return chosen
+        with clock.stage("rerank"):
+            first = sum(each.named for each in chosen)
+            rows = [each.row for each in chosen[first : first + CANDIDATES]]
+            if not rows:
+                return chosen
+            texts = await asyncio.to_thread(lambda: [candidate_text(one) for one in self._index.declarations(rows)])
+            scores, warnings = await rerank_scores(self._reranker, search.query, texts, until)
+            search.warnings += warnings
+            return chosen if scores is None else self._ordering.reordered(chosen, scores, search.named, search.mask)
+
+    def _make(
+        self,
+        search: _Search,
+        found: Mapping[str, Source],
+        fused: Sequence[Fused],
+        chosen: Sequence[Chosen],
+        clock: Clock,
+    ) -> list[SearchResult]:
         with clock.stage("results"):
-            return self._results.make(chosen, found, {item.item: item.ranks for item in fused})
+            best = chosen[: search.request.k]
+            return self._results.make(best, found, {item.item: item.ranks for item in fused})
 
     def _fuse(self, found: Mapping[str, Source], depth: int) -> list[Fused]:
         return fuse(

@@ -17,7 +17,7 @@ from sidecar.fusion import Fused
 from sidecar.index.index import Index
 from sidecar.search.names import Named
 from sidecar.search.priors import Priors
-from sidecar.search.reasons import named_reason, replaces_reason
+from sidecar.search.reasons import named_reason, replaces_reason, rerank_reason
 from sidecar.search.request import Reason
 
 BoolArray = npt.NDArray[np.bool_]
@@ -74,6 +74,31 @@ class Ordering:
         for before, after in pairwise(chosen):
             after.score = min(after.score, before.score)
         return chosen
+
+    def reordered(
+        self, chosen: Sequence[Chosen], scores: Sequence[float], named: Named, mask: BoolArray
+    ) -> list[Chosen]:
+        """Rows in the order of a reranker; what the query names stays in front, and what replaces a deprecated row too.
+
+        Args:
+            chosen: Rows as `choose` gave them.
+            scores: The reranker's score of each row from the first on that the query does not name.
+            named, mask: As in `choose`.
+        """
+        first = sum(each.named for each in chosen)
+        read = chosen[first : first + len(scores)]
+        order = sorted(range(len(read)), key=lambda place: -scores[place])
+        falling = [each.score for each in chosen]
+        moved = [
+            Chosen(read[place].row, 0.0, False, [rerank_reason(rank, place + 1), *read[place].reasons])
+            for rank, place in enumerate(order, start=1)
+        ]
+        rows = list(self._current_first(iter([*chosen[:first], *moved, *chosen[first + len(scores) :]]), named, mask))[
+            : len(chosen)
+        ]
+        for each, score in zip(rows, falling, strict=True):
+            each.score = score
+        return rows
 
     def _candidates(self, named: Named, fused: Sequence[Fused], typed: Sequence[Fused] | None) -> Iterator[Chosen]:
         """What is named, then what is ranked; a row may come twice."""

@@ -66,6 +66,12 @@ def meta_reason() -> Reason:
     return Reason("penalty", None, "meta-programming: ranks below mathematics unless named")
 
 
+def rerank_reason(rank: int, before: int) -> Reason:
+    """Why a row stands where a reranker put it; ranks are among the rows that the reranker read."""
+    moved = "" if rank == before else f", {before} before"
+    return Reason("rerank", rank, f"the reranker's number {rank}{moved}")
+
+
 def replaces_reason(deprecated: str) -> Reason:
     """Why a row is here that the query did not find itself."""
     return Reason("name", None, f"replaces {deprecated}, which is deprecated")

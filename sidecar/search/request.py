@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-ReasonMethod = Literal["name", "words", "meaning", "penalty"]
+ReasonMethod = Literal["name", "words", "meaning", "rerank", "penalty"]
 """Which part of the search a reason comes from."""
 
 
@@ -25,6 +25,7 @@ class SearchRequest:
         kinds: Kinds of `sidecar.corpus.records.KINDS` (`lemma` reads as `theorem`). Empty: every kind.
         imports: Modules whose declarations, with those of everything they import, may be results. None: every module.
         rewrite: Whether the query may go through the rewriter, if there is one.
+        rerank: Whether a reranker shall read the best results again. Off by default: see `docs/reranking.md`.
     """
 
     query: str
@@ -33,6 +34,7 @@ class SearchRequest:
     kinds: tuple[str, ...] = ()
     imports: tuple[str, ...] | None = None
     rewrite: bool = True
+    rerank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class SearchWarning:
 
     Attributes:
         code: Stable, for programs: `unknown_imports`, `no_such_module`, `nothing_visible`, `nothing_found`,
-            `rewriter_slow`, `rewriter_failed`, `rewriter_note`.
+            `rewriter_slow`, `rewriter_failed`, `rewriter_note`, `no_reranker`, `reranker_slow`, `reranker_failed`.
         message: For people.
     """
 

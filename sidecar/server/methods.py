@@ -90,7 +90,7 @@ async def _search(state: ServerState, call: SearchCall, until: float) -> Wire:
         if call.environment is not None:
             imports = await asyncio.to_thread(state.environments.imports, call.environment)
             request = replace(request, imports=imports)
-        return (await loaded.engine.search(request)).as_wire()
+        return (await loaded.engine.search(request, until)).as_wire()
 
 
 async def _embed(state: ServerState, call: EmbedCall, until: float) -> Wire:

@@ -38,7 +38,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "exclude",
         "method",
     ),
-    "search": ("query", "k", "modules", "kinds", "imports", "environment", "rewrite"),
+    "search": ("query", "k", "modules", "kinds", "imports", "environment", "rewrite", "rerank"),
     "environment": ("imports", "modules", "premises"),
     "embed": ("texts", "purpose"),
     "prove": ("problem", "provers"),
@@ -166,6 +166,7 @@ def read_search(fields: Fields, limits: Limits) -> SearchCall:
         kinds=kinds,
         imports=_names(fields, "imports", limits.imports, "imports", limits),
         rewrite=fields.boolean("rewrite", True),
+        rerank=fields.boolean("rerank", False),
     )
     environment = fields.optional_text("environment", limits.name_bytes, "name_bytes")
     if environment is not None and request.imports is not None:

@@ -26,6 +26,7 @@ from sidecar.feedback import FeedbackLog
 from sidecar.index.index import Index
 from sidecar.index.manifest import Manifest, Role, damaged
 from sidecar.prove.race import ProofRace
+from sidecar.search.cross_encoder import CrossEncoderReranker, load_reranker
 from sidecar.search.engine import SearchEngine
 from sidecar.search.links import DocumentationLinks
 from sidecar.search.rewriters import make_rewriter
@@ -91,6 +92,7 @@ class ServerState:
         self.environments = Environments(settings.cache_folder)
         self.feedback = FeedbackLog(settings.data_folder, settings.feedback)
         self._rewriter = make_rewriter(settings)
+        self._reranker: CrossEncoderReranker | None = None
         self.stage = "starting"
         """What the server is doing: `ready`, or what it loads."""
         self.ready_since: float | None = None
@@ -128,6 +130,11 @@ class ServerState:
         """
         began = time.monotonic()
         async with self._changing:
+            if self.settings.reranker is not None:
+                self._say(f"loading the reranker {self.settings.reranker}")
+                self._reranker = await asyncio.to_thread(
+                    load_reranker, self.settings.reranker, threads=self.settings.threads
+                )
             self._loaded = await asyncio.to_thread(self._open, None)
         self.stage = "ready"
         self.ready_since = time.monotonic()
@@ -199,6 +206,8 @@ class ServerState:
         for loaded in [*self._retired, *([self._loaded] if self._loaded else [])]:
             await self._close(loaded)
         self._loaded = None
+        if self._reranker is not None:
+            self._reranker.close()
         await asyncio.to_thread(self.environments.close)
 
     def status(self) -> dict[str, object]:
@@ -232,6 +241,7 @@ class ServerState:
             },
             "encoder": encoders["premises"],
             "search_encoder": encoders["search"],
+            "reranker": self.settings.reranker,
             "queue": self._queue_length(),
             "limits": asdict(self.settings.limits),
             "feedback": self.settings.feedback,
@@ -286,7 +296,7 @@ class ServerState:
         try:
             return (
                 PremiseSelector(index, batchers["premises"], embeddings, self.environments, fusion),
-                SearchEngine(index, batchers["search"], self._rewriter, links=links),
+                SearchEngine(index, batchers["search"], self._rewriter, links=links, reranker=self._reranker),
             )
         except (ValueError, IndexError) as error:
             raise damaged(index.folder, f"its tables do not fit together: {error}") from error
