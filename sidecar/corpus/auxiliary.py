@@ -1,4 +1,4 @@
-"""Names that Lean or its macros made, which nobody should be shown.
+"""Names that Lean or its macros made, or that cannot be shown.
 
 In: a declaration. Out: why it is auxiliary, or None.
 
@@ -21,6 +21,7 @@ _SUSPECT: Final = re.compile(
     r"(?:^|[.«])(?:_|\d|match_\d|proof_\d|omega_\d|eq_|noConfusion|injEq|sizeOf_spec|congr_simp|hcongr_|ctorIdx"
     r"|toCtorIdx|ctorElim|rec|casesOn|brecOn|below|ibelow|binductionOn)|✝|\[anonymous\]"
 )
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NUMBERED: Final = re.compile(r"(?:match|proof|omega|hcongr)_\d+")
 _EQUATION: Final = re.compile(r"eq_\d+")
 _GENERATED: Final = frozenset(
@@ -51,8 +52,13 @@ def auxiliary_reason(declaration: Declaration) -> str | None:
     * `rec`, `recOn`, `casesOn`, `brecOn`, `below`, … at the end: made with a type too, but people write such
       eliminators for their own types (`Multiset.rec`). Lean's own are definitions, have no docstring and bind a
       `motive`; what differs in any of these is kept.
+
+    A control character or a line break in a name (or in the module's), which « » allow, hides it too: no list, table or
+    message could show it, and nobody types it.
     """
     name = declaration.name
+    if has_control(name) or has_control(declaration.module):
+        return "control character in its name"
     if not _SUSPECT.search(name):
         return None
     if "✝" in name or "[anonymous]" in name:
@@ -79,6 +85,16 @@ def auxiliary_reason(declaration: Declaration) -> str | None:
     if _RECURSOR.fullmatch(last) and _looks_generated(declaration, last):
         return "recursor"
     return None
+
+
+def has_control(name: str) -> bool:
+    """Whether a name holds a control character or a line break."""
+    return not name.isprintable() and _CONTROL.search(name) is not None
+
+
+def shown_name(name: str) -> str:
+    """A name as a message shows it: on one line, control characters by their numbers."""
+    return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], name)
 
 
 def _looks_generated(declaration: Declaration, last: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from sidecar.corpus.auxiliary import auxiliary_reason
+from sidecar.corpus.auxiliary import auxiliary_reason, shown_name
 from sidecar.corpus.extraction import decoded, extraction_files
 from sidecar.corpus.extraction_rows import Row, RowOrder, declaration_record, faults, unknown_fields
 from sidecar.corpus.lines import read_lines
@@ -38,7 +38,7 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}"
+        return f"{self.file}:{self.line}: {shown_name(self.message)}"
 
 
 @dataclass(slots=True)

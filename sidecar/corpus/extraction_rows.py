@@ -6,6 +6,7 @@ writers in `extraction_format.md`; this is the same description for the readers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,6 +28,9 @@ _WITH_PARENT: Final = frozenset({"ctor", "field", "parent_proj"})
 _KINDS: Final = {**{kind: kind for kind in KINDS}, "lemma": "theorem"}
 
 
+_QUOTED: Final = re.compile("«[^»]*»")
+
+
 @dataclass(frozen=True, slots=True)
 class _Field:
     fits: Callable[[Any], bool]
@@ -37,8 +41,15 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 def _is_line_of_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and not any(c in value for c in "\n\r")
+    if not _is_name(value):
+        return False
+    broken = "\n" in value or "\r" in value
+    return not broken or not any(end in _QUOTED.sub("", value) for end in "\n\r")  # « » allow line breaks in names
 
 
 def _is_whole(value: Any) -> bool:
@@ -50,7 +61,7 @@ def _is_position(value: Any) -> bool:
 
 
 def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_line_of_text, value)) and len(set(value)) == len(value)
+    return isinstance(value, list) and all(map(_is_name, value)) and len(set(value)) == len(value)
 
 
 def _is_texts(value: Any) -> bool:
@@ -64,7 +75,7 @@ def _optional(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 def _is_premise(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and _is_line_of_text(value.get("name"))
+        and _is_name(value.get("name"))
         and isinstance(value.get("from"), list)
         and bool(value["from"])
         and all(isinstance(origin, str) and origin in ORIGINS for origin in value["from"])
@@ -80,7 +91,8 @@ def _is_premises(value: Any) -> bool:
     )
 
 
-_NAME: Final = _Field(_is_line_of_text, "a name")
+_NAME: Final = _Field(_is_name, "a name")
+_OPTIONAL_NAME: Final = _Field(_optional(_is_name), "a name or null")
 _NAMES: Final = _Field(_is_names, "a list of names without repeats")
 _TEXT: Final = _Field(_is_text, 'a text ("" for none)')
 _LINE_OF_TEXT: Final = _Field(_is_line_of_text, "a text on one line")
@@ -110,7 +122,7 @@ FIELDS: Final[dict[str, dict[str, _Field]]] = {
         "attributes": _Field(_is_texts, "a list of texts"),
         "line": _OPTIONAL_POSITION,
         "end_line": _OPTIONAL_POSITION,
-        "parent": _OPTIONAL_TEXT,
+        "parent": _OPTIONAL_NAME,
         "has_equations": _Field(lambda value: isinstance(value, bool), "true or false"),
     },
     "example": {
@@ -157,7 +169,7 @@ def _faults_between_fields(row: Row) -> list[str]:
         found.append(f'"end_line" {row["end_line"]} does not follow "line" {row["line"]}')
     if (row["parent"] is None) == (kind in _WITH_PARENT):
         found.append(f'"parent" of a {kind} must be {"a name" if kind in _WITH_PARENT else "null"}')
-    if not f"{row['signature']} ".startswith(f"{kind} {name} "):
+    if not f"{row['signature']} ".startswith((f"{kind} {name} ", f"{kind} {' '.join(name.split())} ")):
         found.append(f'"signature" must begin with "{kind} {name} ", not {shown(row["signature"])}')
     return found
 

@@ -6,7 +6,7 @@ The table; the first row that fits decides:
 
 | declaration | premise | search target |
 |---|---|---|
-| auxiliary or private name (`auxiliary.py`) | no, hidden | no, hidden |
+| auxiliary or private name, or one with control characters (`auxiliary.py`) | no, hidden | no, hidden |
 | from a meta-programming library (`META_LIBRARIES`) | no | yes |
 | axiom that proves everything or stands for compiled code (`UNSOUND`) | no | yes |
 | theorem, other axiom | yes | yes |

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
+from sidecar.corpus.auxiliary import has_control, shown_name
 from sidecar.corpus.declarations import DeclarationsReader
 from sidecar.corpus.docgen import DocgenReader
 from sidecar.corpus.extraction import ExtractionReader
@@ -71,14 +72,24 @@ class Corpus:
         """The declarations, each name once, those of a module together and in source order.
 
         Two modules that are never imported together may declare the same name; the first is kept and the others are
-        named in the log.
+        named in the log. So is a name that holds a control character, which hides its declaration (`auxiliary.py`).
         """
         seen: set[str] = set()
         for declaration in self._reader.declarations():
             if declaration.name in seen:
-                logger.warning("%s of %s has a namesake in an earlier module", declaration.name, declaration.module)
+                logger.warning(
+                    "%s of %s has a namesake in an earlier module",
+                    shown_name(declaration.name),
+                    shown_name(declaration.module),
+                )
                 continue
             seen.add(declaration.name)
+            if has_control(declaration.name):
+                logger.warning(
+                    "%s of %s is hidden: its name holds a control character",
+                    shown_name(declaration.name),
+                    shown_name(declaration.module),
+                )
             yield declaration
 
     def revisions(self) -> dict[str, str]:

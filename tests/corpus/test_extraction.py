@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.corpus.check import check_extraction
 from sidecar.corpus.extraction_rows import faults
+from sidecar.corpus.policy import role
 from sidecar.corpus.source import open_corpus
 from sidecar.errors import SidecarError
 from tests.corpus.written import declaration_row, end_row, example_row, lines, module_row, write
@@ -104,14 +106,46 @@ def test_names_stay_distinct_and_untouched(tmp_path: Path) -> None:
     assert {declaration.module for declaration in read} == {"«My Module».A"}
 
 
-@given(
-    st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1), min_size=1, unique=True)
-)
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, unique=True))
 def test_any_name_survives(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     names = [name for name in names if name.strip()]
     folder = tmp_path_factory.mktemp("names")
-    write(folder, module_row("A"), *map(declaration_row, names))
+    # Where a name itself holds line breaks, they are collapsed in the statement, as Lean's side does.
+    statements = [f"theorem {' '.join(name.split())} : True" for name in names]
+    rows = [
+        declaration_row(name, signature=statement, display=statement)
+        for name, statement in zip(names, statements, strict=True)
+    ]
+    write(folder, module_row("A"), *rows)
     assert [declaration.name for declaration in open_corpus(folder).declarations()] == names
+
+
+ODD_NAMES = ["«a\nb»", "«tab\there»", "«bell\x07»", "«null\x00»", "«line\u2028end»", "«return\r»"]
+
+
+@pytest.mark.parametrize("collapsed", [False, True], ids=["as it is", "collapsed"])
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_name_with_a_control_character_costs_nothing_but_itself(
+    tmp_path: Path, name: str, collapsed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    statement = f"theorem {' '.join(name.split()) if collapsed else name} : True"
+    write(
+        tmp_path,
+        module_row("A"),
+        declaration_row(name, signature=statement, display=statement),
+        declaration_row("about", constants=["True", name]),
+        example_row("about", [name]),
+    )
+    with caplog.at_level("WARNING"):
+        odd, about = open_corpus(tmp_path).declarations()
+    assert (odd.name, about.constants) == (name, ("True", name))
+    assert [role(each, frozenset()).hidden for each in (odd, about)] == [True, False]
+    message = caplog.records[0].getMessage()
+    assert "is hidden: its name holds a control character" in message
+    assert message.isprintable()
+    report = check_extraction(tmp_path)
+    assert not report.faults
+    assert [str(finding).isprintable() and "never surfaces" in str(finding) for finding in report.warnings] == [True]
 
 
 def test_lemma_is_theorem(tmp_path: Path) -> None:
@@ -182,7 +216,9 @@ def test_a_cut_off_file_is_refused_by_name_and_line(tmp_path: Path, change: str,
         (declaration_row("a", kind="notion"), "\"kind\" must be one of theorem, .*, not 'notion'"),
         (declaration_row("a", kind=["def"]), '"kind" must be one of'),
         (declaration_row(""), '"name" must be a name'),
-        (declaration_row("a\nb"), '"name" must be a name'),
+        (declaration_row("\n"), '"name" must be a name'),
+        (declaration_row("a", signature="theorem a\n: True"), '"signature" must be a text on one line'),
+        (declaration_row("a", display="theorem a\r: True"), '"display" must be a text on one line'),
         (declaration_row("a", constants="Nat"), '"constants" must be a list of names'),
         (declaration_row("a", constants=["Nat", "Nat"]), "without repeats"),
         (declaration_row("a", conclusion_count=2), '"conclusion_count" is 2, more than there are constants'),
