@@ -201,7 +201,9 @@ async def work(options: argparse.Namespace) -> str:
         async with asyncio.TaskGroup() as group:
             for _ in range(max(1, options.jobs)):
                 group.create_task(job())
-    text = report(kept.trials)
+    # In the order of the command line, then what earlier runs had besides.
+    places = {arm.name: place for place, arm in enumerate(arms)}
+    text = report(sorted(kept.trials, key=lambda trial: places.get(trial.arm, len(places))))
     (options.output / "report.md").write_text(text, encoding="utf-8")
     return text
 
