@@ -16,8 +16,8 @@ namespace LeanHammerExt
 
 open Lean Meta Elab Tactic
 
-/-- Thousands of heartbeats for each tactic without arguments and each premise. -/
-def shortHeartbeats : Nat := 20
+/-- Heartbeats for each tactic without arguments and each premise: a tenth of what a command usually has. -/
+def shortHeartbeats : Nat := 20000
 
 /-- Tactics without arguments, cheapest first. -/
 def shortScripts : CoreM (Array Script) := do

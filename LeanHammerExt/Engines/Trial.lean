@@ -59,10 +59,11 @@ def tryScript (goal : MVarId) (script : Script) : TacticM Trial := do
   let now : Nat ← IO.monoMsNow
   return { closed := outcome.1, milliseconds := now - start, failure? := outcome.2 }
 
-/-- Runs an action with at most so many thousands of heartbeats, and never more than the user allows. -/
-def withHeartbeatLimit {α : Type} (thousands : Nat) (action : TacticM α) : TacticM α := do
+/-- Runs an action with at most so many heartbeats, as users count them, and never more than the user allows. -/
+def withHeartbeatLimit {α : Type} (heartbeats : Nat) (action : TacticM α) : TacticM α := do
   let allowed : Nat := (← readThe Core.Context).maxHeartbeats
-  let wanted : Nat := 1000 * thousands
+  -- The context counts allocations, the option counts them by the thousand.
+  let wanted : Nat := 1000 * heartbeats
   let limit : Nat := if allowed == 0 then wanted else min allowed wanted
   withTheReader Core.Context (fun (context : Core.Context) => { context with maxHeartbeats := limit }) action
 
