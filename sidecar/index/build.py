@@ -38,12 +38,12 @@ from sidecar.encoder.threads import usable_cores
 from sidecar.encoder.tower import require_whole
 from sidecar.errors import SidecarError
 from sidecar.index.approximate import APPROXIMATE_ROWS, build_lists
-from sidecar.index.codes import write_codes
+from sidecar.index.codes import scan_order, write_codes
 from sidecar.index.embed import KnownVectors, Plan, VectorFile
 from sidecar.index.exact import HalfMatrix
 from sidecar.index.files import open_matrix
 from sidecar.index.index import Index
-from sidecar.index.layout import building_folder, located
+from sidecar.index.layout import FLAGS_FILE, PREMISE, building_folder, located
 from sidecar.index.lock import writer_lock
 from sidecar.index.manifest import (
     FORMAT,
@@ -400,7 +400,8 @@ class _Build:
             build_lists(matrix, self._building / approximate, usable_cores())
         else:
             logger.info("making 8-bit codes of %d vectors", rows)
-            codes = write_codes(matrix, self._building, file.name)
+            premise = (np.load(self._building / FLAGS_FILE) & PREMISE) != 0
+            codes = write_codes(matrix, scan_order(premise), self._building, file.name)
         return VectorEntry(file.file, encoder.name, encoder.fingerprint, encoder.dimension, approximate, codes)
 
     def _seal(self, manifest: Manifest) -> Manifest:

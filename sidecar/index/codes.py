@@ -12,6 +12,9 @@ so many dimensions.
 
 A component w of dimension i of a rotated vector has the code c = round(w / s_i), from −127 to 127, with
 s_i = max|w| / 127 over all rows: symmetric uniform quantisation. FAISS stores c + 128.
+
+The codes of premises stand before those of all other rows: a scan for premises then passes over long runs of rows,
+while in the order of the corpus, where either may follow either, it waits for the processor to guess wrong.
 """
 
 from __future__ import annotations
@@ -64,11 +67,13 @@ class VectorCodes:
 
     Attributes:
         codes: uint8, shape (rows, dimension): code + `ZERO`, mapped from the file, read-only.
+        order: int64, shape (rows,): whose codes stand there.
         scales: float32, shape (dimension,).
         error, length, codes_length: See `CodesEntry`.
     """
 
     codes: npt.NDArray[np.uint8]
+    order: npt.NDArray[np.int64]
     scales: npt.NDArray[np.float32]
     error: float
     length: float
@@ -109,6 +114,11 @@ class VectorCodes:
         )
 
 
+def scan_order(first: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """The order of codes: the rows that are asked for most, then the others, each in their own order."""
+    return np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)])
+
+
 def rotated(matrix: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Vectors (shape (rows, dimension)) as they are coded; lengths and inner products stay as they are."""
     rows, dimension = matrix.shape
@@ -129,11 +139,14 @@ def _hadamard(size: int) -> npt.NDArray[np.float64]:
     return np.divide(signs, np.sqrt(size))
 
 
-def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> CodesEntry | None:
+def write_codes(
+    matrix: npt.NDArray[np.float16], order: npt.NDArray[np.int64], folder: Path, name: str
+) -> CodesEntry | None:
     """Code a matrix, block by block.
 
     Args:
         matrix: float16, shape (rows, dimension).
+        order: See `scan_order`.
         folder: Where to write.
         name: Stem of the two files.
 
@@ -141,7 +154,7 @@ def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> Cod
         What the manifest says of the codes; None, and no file, when a component is not a finite number.
     """
     largest = np.zeros(matrix.shape[1], dtype=np.float32)
-    for _, block in _blocks(matrix):
+    for _, block in _blocks(matrix, order):
         largest = np.maximum(largest, np.abs(rotated(block)).max(axis=0))
     if not np.isfinite(largest).all():
         return None
@@ -150,7 +163,7 @@ def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> Cod
     file, scales_file = f"{name}.codes", f"{name}.scales.npy"
     bounds = np.zeros(3)
     with (folder / file).open("wb") as written:
-        for _, block in _blocks(matrix):
+        for _, block in _blocks(matrix, order):
             turned = rotated(block.astype(np.float64))
             # The scale comes from float32, so the largest number may lie a little beyond the last step.
             codes = (np.clip(np.rint(turned / divisors), -STEPS, STEPS) + ZERO).astype(np.uint8)
@@ -161,8 +174,8 @@ def write_codes(matrix: npt.NDArray[np.float16], folder: Path, name: str) -> Cod
     return CodesEntry(file, scales_file, *(bounds * (1 + 1e-9)).tolist())
 
 
-def open_codes(folder: Path, entry: CodesEntry, rows: int, dimension: int) -> VectorCodes:
-    """Map what `write_codes` wrote.
+def open_codes(folder: Path, entry: CodesEntry, order: npt.NDArray[np.int64], dimension: int) -> VectorCodes:
+    """Map what `write_codes` wrote with the same order.
 
     Raises:
         SidecarError: `conflict` when a file does not fit.
@@ -170,22 +183,24 @@ def open_codes(folder: Path, entry: CodesEntry, rows: int, dimension: int) -> Ve
     scales = map_array(folder / entry.scales_file)
     if scales.shape != (dimension,) or scales.dtype != np.float32:
         raise damaged(folder, f"{entry.scales_file} does not hold {dimension} scales")
-    codes = open_matrix(folder / entry.file, rows, dimension, np.uint8)
-    return VectorCodes(codes, np.array(scales), entry.error, entry.length, entry.codes_length)
+    codes = open_matrix(folder / entry.file, len(order), dimension, np.uint8)
+    return VectorCodes(codes, order, np.array(scales), entry.error, entry.length, entry.codes_length)
 
 
 def uncovered_rows(matrix: npt.NDArray[np.float16], codes: VectorCodes) -> Iterator[int]:
     """Rows for which the bounds do not hold: their codes are not theirs."""
     bounds = np.array([codes.error, codes.length, codes.codes_length])
-    for start, block in _blocks(matrix):
+    for start, block in _blocks(matrix, codes.order):
         found = _distances(rotated(block.astype(np.float64)), codes.codes[start : start + len(block)], codes.scales)
         covered = (found <= bounds[:, None]).all(axis=0)
-        yield from (start + np.flatnonzero(~covered)).tolist()
+        yield from codes.order[start + np.flatnonzero(~covered)].tolist()
 
 
-def _blocks(matrix: npt.NDArray[np.float16]) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-    for start in range(0, len(matrix), BLOCK_ROWS):
-        yield start, matrix[start : start + BLOCK_ROWS].astype(np.float32)
+def _blocks(
+    matrix: npt.NDArray[np.float16], order: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    for start in range(0, len(order), BLOCK_ROWS):
+        yield start, matrix[order[start : start + BLOCK_ROWS]].astype(np.float32)
 
 
 def _distances(

@@ -93,10 +93,11 @@ class ExactSearch:
             scores[~pointing, :fitting] = 0
             rows[~pointing, :fitting] = np.arange(fitting) if mask is None else np.flatnonzero(mask)[:fitting]
         open_queries = np.flatnonzero(pointing)
-        if self._coded is not None:
+        if self._codes is not None and len(open_queries):
+            coded_mask = None if mask is None else mask[self._codes.order]
             for wanted in _candidate_counts(k, visible):
                 open_queries = self._by_codes(
-                    queries, open_queries, wanted, mask, scores[:, :fitting], rows[:, :fitting]
+                    queries, open_queries, wanted, coded_mask, scores[:, :fitting], rows[:, :fitting]
                 )
                 if not len(open_queries):
                     return scores, rows
@@ -122,14 +123,15 @@ class ExactSearch:
         scores: FloatArray,
         rows: RowArray,
     ) -> RowArray:
-        """Fill in the answers of those queries for which they can be proved.
+        """Fill in the answers of those queries for which they can be proved; the mask is in the order of the codes.
 
         Returns:
             The other queries.
         """
         assert self._coded is not None and self._codes is not None
         chosen = self._codes.query_codes(queries[asked])
-        products, every_row = self._coded.best(chosen.codes, wanted, mask)
+        products, places = self._coded.best(chosen.codes, wanted, mask)
+        every_row = np.where(places < 0, -1, self._codes.order[places])
         every_score = products * chosen.factors[:, None]
         failed = []
         for place, query in enumerate(asked.tolist()):

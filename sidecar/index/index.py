@@ -1,8 +1,8 @@
 """An index, opened.
 
 In: the folder of an index. Out: declarations by row and by name, masks of what is visible, and the searches by vectors,
-by words and by constants. Opening checks that the folder is whole and maps its files; hardly anything is read before it
-is needed.
+by words and by constants. Opening checks that the folder is whole, as far as that costs little (`soundness.py`), and maps
+its files; hardly anything is read before it is needed.
 
 An open index does not notice when a new one takes its folder: it holds its files open, and they stay until it is
 closed. A server therefore opens the new one, lets new requests use it, and closes the old one; `close` returns at once
@@ -47,6 +47,7 @@ from sidecar.index.layout import (
 )
 from sidecar.index.lexical import LexicalTable
 from sidecar.index.manifest import ROLES, Manifest, Role, damaged, rebuild_hint
+from sidecar.index.soundness import check_tables
 from sidecar.index.sparse import IntArray
 from sidecar.index.store import STORE_FILE, DeclarationStore, StoredRow, restored
 from sidecar.index.strings import StringTable
@@ -96,7 +97,9 @@ class Index:
         self.lexical = LexicalTable(folder, self.size)
         self.labels = LabelTable(folder, self.size)
         self.store = DeclarationStore(folder / STORE_FILE)
-        sets = {name: VectorSet(folder, entry, self.size, device, threads) for name, entry in manifest.vectors.items()}
+        sets = {
+            name: VectorSet(folder, entry, self.premise, device, threads) for name, entry in manifest.vectors.items()
+        }
         self._vectors: dict[str, VectorSet] = {role: sets[manifest.roles[role]] for role in ROLES}
 
     @classmethod
@@ -117,6 +120,7 @@ class Index:
             manifest = Manifest.read(folder)
             fault = "its files do not fit together"
             try:
+                check_tables(folder, manifest)
                 index = cls(folder, manifest, device, model_threads(threads))
             except (OSError, ValueError, sqlite3.DatabaseError, SidecarError) as error:
                 # Either a file is broken, or the folder was replaced while we were opening it.

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from sidecar.errors import SidecarError
-from sidecar.index.codes import open_codes
+from sidecar.index.codes import open_codes, scan_order
 from sidecar.index.exact import BoolArray, ExactSearch, FloatArray, HalfMatrix, RowArray
 from sidecar.index.files import open_matrix
 from sidecar.index.manifest import VectorEntry
@@ -33,7 +33,7 @@ class VectorSet:
     Args:
         folder: Folder of the index.
         entry: Which vectors.
-        rows: How many there must be.
+        premise: bool, shape (rows,): which rows are premises.
         device: `cpu` or a torch device; on a GPU the matrix is copied there.
         threads: Threads that share a search on a CPU.
 
@@ -45,12 +45,16 @@ class VectorSet:
         codes: Their 8-bit codes, if the index has them.
     """
 
-    def __init__(self, folder: Path, entry: VectorEntry, rows: int, device: str = "cpu", threads: int = 1) -> None:
+    def __init__(
+        self, folder: Path, entry: VectorEntry, premise: BoolArray, device: str = "cpu", threads: int = 1
+    ) -> None:
         self.encoder = entry.encoder
         self.fingerprint = entry.fingerprint
         self.dimension = entry.dimension
-        self.matrix: HalfMatrix = open_matrix(folder / entry.file, rows, entry.dimension)
-        self.codes = None if entry.codes is None else open_codes(folder, entry.codes, rows, entry.dimension)
+        self.matrix: HalfMatrix = open_matrix(folder / entry.file, len(premise), entry.dimension)
+        self.codes = None
+        if entry.codes is not None:
+            self.codes = open_codes(folder, entry.codes, scan_order(premise), entry.dimension)
         self._exact = ExactSearch(self.matrix, threads, self.codes)
         self._engine: Engine = self._exact
         if device != "cpu":

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sidecar.errors import SidecarError
 from sidecar.index import exact
-from sidecar.index.codes import VectorCodes, open_codes, rotated, uncovered_rows, write_codes
+from sidecar.index.codes import VectorCodes, open_codes, rotated, scan_order, uncovered_rows, write_codes
 from sidecar.index.exact import GATHERED_ROWS, ExactSearch
 from sidecar.index.files import open_matrix
 
@@ -50,10 +50,11 @@ def _vectors(kind: str, dimension: int, random: np.random.Generator, rows: int =
 
 
 def _coded(matrix: Half) -> VectorCodes:
+    order = scan_order(np.random.default_rng(len(matrix)).random(len(matrix)) < 0.6)
     with tempfile.TemporaryDirectory() as name:
-        entry = write_codes(matrix, Path(name), "v")
+        entry = write_codes(matrix, order, Path(name), "v")
         assert entry is not None
-        return open_codes(Path(name), entry, *matrix.shape)
+        return open_codes(Path(name), entry, order, matrix.shape[1])
 
 
 def _reference(matrix: Half, query: Float, k: int, mask: Mask | None) -> tuple[Float, npt.NDArray[np.int64]]:
@@ -127,7 +128,7 @@ def test_no_score_lies_above_its_bound(kind: str, dimension: int, seed: int, str
     products, rows = scan.best(chosen.codes, 300, None)
     for query, factor, slack, product, row in zip(queries, chosen.factors, chosen.slack, products, rows, strict=True):
         assert sorted(row.tolist()) == every.tolist()
-        scores = ExactSearch(matrix).scores(query, row)
+        scores = ExactSearch(matrix).scores(query, codes.order[row])
         assert (scores <= product * factor + slack).all()
         assert (scores >= product * factor - slack).all()
 
@@ -250,22 +251,23 @@ def test_a_few_large_dimensions_do_not_loosen_the_bound() -> None:
 def test_vectors_that_are_no_numbers_get_no_codes(tmp_path: Path) -> None:
     matrix = _vectors("random", 16, np.random.default_rng(6), 100)
     matrix[3, 2] = np.nan
-    assert write_codes(matrix, tmp_path, "v") is None and not list(tmp_path.iterdir())
+    assert write_codes(matrix, np.arange(100), tmp_path, "v") is None and not list(tmp_path.iterdir())
 
 
 def test_codes_go_to_disk_and_back(tmp_path: Path) -> None:
     matrix = _vectors("random", 24, np.random.default_rng(7), 10_000)
     matrix[:, 3] = 0  # a dimension that no vector uses
-    entry = write_codes(matrix, tmp_path, "v")
+    order = scan_order(np.arange(10_000) % 3 == 0)
+    entry = write_codes(matrix, order, tmp_path, "v")
     assert entry is not None
     assert (tmp_path / entry.file).stat().st_size == matrix.size
-    codes = open_codes(tmp_path, entry, *matrix.shape)
+    codes = open_codes(tmp_path, entry, order, 24)
     assert list(uncovered_rows(matrix, codes)) == []
     again = (codes.codes.astype(np.float64) - 128) * codes.scales
-    distance = np.linalg.norm(again - rotated(matrix.astype(np.float64)), axis=1)
+    distance = np.linalg.norm(again - rotated(matrix[order].astype(np.float64)), axis=1)
     assert distance.max() <= entry.error < distance.max() * 1.001
     with pytest.raises(SidecarError, match="bytes instead of"):
-        open_codes(tmp_path, entry, len(matrix) + 1, 24)
+        open_codes(tmp_path, entry, np.arange(len(matrix) + 1), 24)
     with pytest.raises(SidecarError, match="does not hold 25 scales"):
-        open_codes(tmp_path, entry, len(matrix), 25)
+        open_codes(tmp_path, entry, order, 25)
     assert open_matrix(tmp_path / entry.file, 10_000, 24, np.uint8).dtype == np.uint8

@@ -16,7 +16,9 @@ import pytest
 from sidecar.encoder.base import Encoder
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
+from sidecar.index.layout import GRAPH_FILE
 from sidecar.index.manifest import FORMAT, MANIFEST_FILE, Manifest
+from sidecar.index.soundness import SMALL_BYTES
 from sidecar.index.store import STORE_FILE
 from sidecar.index.verify import MOST_FAULTS, verify_index
 from tests.index.made_up import CountingEncoder
@@ -124,16 +126,99 @@ def test_an_array_whose_header_is_none_is_refused(copied: Path, header: bytes) -
     assert "damaged" in _refused(copied).message
 
 
+def _flip(path: Path, place: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        byte = file.read(1)
+        file.seek(place)
+        file.write(bytes([byte[0] ^ 0x10]))
+
+
+class TestDamageOfEqualSize:
+    """What no size tells is met at opening, not at a request."""
+
+    def test_a_flipped_byte_of_a_small_file_is_named(self, built: Path, copied: Path) -> None:
+        random = np.random.default_rng(1)
+        for name, entry in Manifest.read(built).files.items():
+            assert entry.bytes <= SMALL_BYTES
+            _flip(copied / name, int(random.integers(entry.bytes)))
+            error = _refused(copied)
+            assert error.code == "conflict" and f"{name} is not what was written" in error.message
+            assert "index build" in (error.hint or "")
+            shutil.copy(built / name, copied / name)
+        Index.open(copied).close()
+
+    @pytest.mark.parametrize(
+        ("name", "place", "message"),
+        [
+            ("names.offsets.npy", 128 + 8 * 50 + 1, "do not ascend"),
+            ("names.offsets.npy", 128 + 1, "do not ascend"),
+            ("constants-of-rows.offsets.npy", 128 + 8 * 50 + 2, "do not ascend"),
+            ("rows-of-words.offsets.npy", 128 + 8 * 20 + 1, "do not ascend"),
+            ("names.hashes.npy", 128 + 8 * 50 + 7, "do not ascend"),
+            ("spellings.keys.npy", 128 + 8 * 50 + 7, "do not ascend"),
+        ],
+    )
+    def test_large_tables_are_looked_at(
+        self, copied: Path, name: str, place: int, message: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sidecar.index.soundness.SMALL_BYTES", 0)
+        Index.open(copied).close()
+        _flip(copied / name, place)
+        error = _refused(copied)
+        assert name in error.message and message in error.message
+
+    @pytest.mark.parametrize(
+        "name", ["names.offsets.npy", "spellings.rows.npy", "rows-of-words.beside.npy", "content-hashes.npy"]
+    )
+    def test_an_array_of_other_numbers_is_refused(
+        self, copied: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sidecar.index.soundness.SMALL_BYTES", 0)
+        path = copied / name
+        content = path.read_bytes()
+        shape = np.load(path).shape
+        other = str((shape[0] - 2, *shape[1:])).encode()
+        for said, instead in ((b"'<u", b"'<i"), (b"'<i", b"'<f"), (b"'|u1'", b"'|i1'"), (str(shape).encode(), other)):
+            if said in content[:128] and len(said) == len(instead):
+                path.write_bytes(content[:128].replace(said, instead) + content[128:])
+                error = _refused(copied)
+                assert name in error.message and "instead of" in error.message
+        path.write_bytes(content)
+        Index.open(copied).close()
+
+    def test_offsets_that_end_elsewhere_are_refused(self, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sidecar.index.soundness.SMALL_BYTES", 0)
+        for name in ("names.offsets.npy", "rows-of-words.offsets.npy"):
+            path = copied / name
+            content = path.read_bytes()
+            end = int.from_bytes(content[-8:], "little") + 1
+            path.write_bytes(content[:-8] + end.to_bytes(8, "little"))
+            assert f"instead of 0 to {end - 1}" in _refused(copied).message
+            path.write_bytes(content)
+
+    def test_any_flipped_byte_of_the_import_graph_is_a_refusal_or_does_no_harm(
+        self, built: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sidecar.index.soundness.SMALL_BYTES", 0)
+        with Index.open(built) as whole:
+            names = whole.graph.names
+        content = (built / GRAPH_FILE).read_bytes()
+        for place in [*range(64), *range(len(content) - 200, len(content))]:
+            _flip(copied / GRAPH_FILE, place)
+            try:
+                with Index.open(copied) as index:
+                    assert index.graph.names == names
+            except SidecarError as error:
+                assert error.code == "conflict" and GRAPH_FILE in error.message
+            (copied / GRAPH_FILE).write_bytes(content)
+
+
 class TestVerify:
     def test_every_flipped_byte_is_found(self, built: Path, copied: Path, static: Encoder) -> None:
         random = np.random.default_rng(0)
         for name, entry in Manifest.read(built).files.items():
-            with (copied / name).open("r+b") as file:
-                place = int(random.integers(entry.bytes))
-                file.seek(place)
-                byte = file.read(1)
-                file.seek(place)
-                file.write(bytes([byte[0] ^ 0x10]))
+            _flip(copied / name, int(random.integers(entry.bytes)))
             faults = verify_index(copied, static)
             assert len(faults) == 1 and faults[0].startswith(f"{name}: its checksum is")
             shutil.copy(built / name, copied / name)

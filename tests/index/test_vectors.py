@@ -141,9 +141,9 @@ def test_the_vectors_are_searched_where_they_lie(tmp_path: Path) -> None:
             file.write(_unit(rows // 20, 10, dimension).astype(np.float16).tobytes())
     size = rows * dimension * 2
     entry = VectorEntry("v.f16", "static", "f", dimension)
-    VectorSet(tmp_path, entry, rows).search(_unit(1, 11, dimension), 5)  # loads FAISS
+    VectorSet(tmp_path, entry, np.ones(rows, dtype=np.bool_)).search(_unit(1, 11, dimension), 5)  # loads FAISS
     before = _own_memory()
-    vectors = VectorSet(tmp_path, entry, rows)
+    vectors = VectorSet(tmp_path, entry, np.ones(rows, dtype=np.bool_))
     vectors.search(_unit(1, 11, dimension), 5)
     assert _own_memory() - before < size / 2
 
@@ -205,7 +205,7 @@ def test_lists_give_every_row_when_k_is_large(clustered: npt.NDArray[np.float16]
 @pytest.fixture
 def small_set(tmp_path: Path) -> VectorSet:
     (tmp_path / "v.f16").write_bytes(_unit(10, 17, 8).astype(np.float16).tobytes())
-    return VectorSet(tmp_path, VectorEntry("v.f16", "static", "f", 8), 10)
+    return VectorSet(tmp_path, VectorEntry("v.f16", "static", "f", 8), np.ones(10, dtype=np.bool_))
 
 
 def test_what_does_not_fit_is_refused(small_set: VectorSet) -> None:
@@ -221,7 +221,7 @@ def test_what_does_not_fit_is_refused(small_set: VectorSet) -> None:
 def test_a_file_of_another_size_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.f16").write_bytes(os.urandom(10 * 8 * 2 - 1))
     with pytest.raises(SidecarError, match="159 bytes instead of 160"):
-        VectorSet(tmp_path, VectorEntry("v.f16", "static", "f", 8), 10)
+        VectorSet(tmp_path, VectorEntry("v.f16", "static", "f", 8), np.ones(10, dtype=np.bool_))
 
 
 def test_any_kind_of_query_array_will_do(small_set: VectorSet) -> None:
