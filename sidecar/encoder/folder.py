@@ -8,7 +8,8 @@ A folder of ours holds
   - `format`: 1
   - `type`: `"transformer"`, or `"static"` for a table of token vectors
   - `pooling`: `"mean"`, `"cls"`, `"last"` or `"max"`: how token vectors become one vector
-  - `prompts`: {`"goal"`, `"question"`, `"declaration"`: text put before each text of that purpose}
+  - `prompts`: {`"goal"`, `"question"`, `"declaration"`: text put before each text of that purpose; `"restatement"`: put
+    before questions of more than 20 words, in place of that for questions}
   - `max_tokens`: longer texts are cut at the end, special tokens included
   - `special`: whether the tokenizer's special tokens are added
   - `lower`: whether texts are lower-cased first
@@ -35,7 +36,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -45,6 +46,11 @@ from sidecar.errors import SidecarError
 
 FORMAT = 1
 FILE = "encoder.json"
+
+PromptName = Literal["goal", "question", "declaration", "restatement"]
+
+LONG_WORDS = 20
+"""A question of more words restates what is looked for, instead of naming it."""
 
 Kind = Literal["transformer", "static"]
 Pooling = Literal["mean", "cls", "last", "max"]
@@ -66,12 +72,12 @@ _SENTENCE_TRANSFORMERS_POOLING: dict[str, Pooling] = {
     "max_tokens": "max",
 }
 
-_SENTENCE_TRANSFORMERS_PROMPTS: dict[Purpose, tuple[str, ...]] = {
+_SENTENCE_TRANSFORMERS_PROMPTS: dict[PromptName, tuple[str, ...]] = {
     "goal": ("goal", "query"),
     "question": ("question", "query"),
     "declaration": ("declaration", "document", "passage", "corpus"),
 }
-"""Names under which sentence-transformers folders keep the prompt of a purpose, best first."""
+"""Names under which sentence-transformers folders keep a prompt, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class EncoderDescription:
 
     type: Kind
     pooling: Pooling = "mean"
-    prompts: Mapping[Purpose, str] = field(default_factory=dict)
+    prompts: Mapping[PromptName, str] = field(default_factory=dict)
     max_tokens: int = DEFAULT_MAX_TOKENS
     special: bool = True
     lower: bool = False
@@ -111,9 +117,15 @@ class EncoderDescription:
     weights: str = ""
     """Subfolder of weights and tokenizer; only sentence-transformers folders have one."""
 
-    def prompt(self, purpose: Purpose) -> str:
-        """The text put before texts of this purpose."""
+    def prompt(self, purpose: Purpose, text: str = "") -> str:
+        """What is put before a text of this purpose."""
+        if purpose == "question" and "restatement" in self.prompts and len(text.split()) > LONG_WORDS:
+            return self.prompts["restatement"]
         return self.prompts.get(purpose, "")
+
+    def prompts_of(self, texts: Sequence[str], purpose: Purpose) -> list[str]:
+        """What is put before each of some texts of this purpose."""
+        return [self.prompt(purpose, text) for text in texts]
 
 
 def read_description(folder: Path) -> EncoderDescription:
@@ -231,8 +243,8 @@ def _read_ours(file: Path) -> EncoderDescription:
     check(
         "prompts",
         isinstance(prompts, dict)
-        and all(key in get_args(Purpose) and isinstance(text, str) for key, text in prompts.items()),
-        f"a map from {', '.join(get_args(Purpose))} to texts",
+        and all(key in get_args(PromptName) and isinstance(text, str) for key, text in prompts.items()),
+        f"a map from {', '.join(get_args(PromptName))} to texts",
     )
     check("max_tokens", "max_tokens" not in value or whole("max_tokens"), "a whole number of at least 1")
     check("dimension", value.get("dimension") is None or whole("dimension"), "null or a whole number of at least 1")
@@ -340,12 +352,12 @@ def _sentence_transformers_dense(folder: Path, path: str) -> Dense:
     return Dense(weights, cast(Activation, activation))
 
 
-def _sentence_transformers_prompts(folder: Path) -> dict[Purpose, str]:
+def _sentence_transformers_prompts(folder: Path) -> dict[PromptName, str]:
     file = folder / "config_sentence_transformers.json"
     value = _object(file) if file.is_file() else {}
     prompts = value.get("prompts") or {}
     default = prompts.get(value.get("default_prompt_name"), "")
-    found: dict[Purpose, str] = {}
+    found: dict[PromptName, str] = {}
     for purpose, names in _SENTENCE_TRANSFORMERS_PROMPTS.items():
         text = next((prompts[name] for name in names if isinstance(prompts.get(name), str)), default)
         if text:

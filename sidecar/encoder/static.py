@@ -127,7 +127,7 @@ class StaticEncoder:
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> FloatMatrix:
         """See `Encoder.encode`."""
-        rows = self._tokenizer.rows(texts, self._description.prompt(purpose))
+        rows = self._tokenizer.rows_behind(texts, self._description.prompts_of(texts, purpose))
         vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
         for row, numbers in enumerate(rows):
             if numbers:

@@ -115,6 +115,15 @@ class TextTokenizer:
         bare, *rows = self._encode([prompt, *(prompt + text for text in texts)])
         return [[*self._prefix, *row[: self._room], *self._suffix] if row and row != bare else [] for row in rows]
 
+    def rows_behind(self, texts: Sequence[str], prompts: Sequence[str]) -> list[list[int]]:
+        """The same, each text behind its own prompt."""
+        rows: list[list[int]] = [[] for _ in texts]
+        for prompt in dict.fromkeys(prompts):
+            places = [place for place, own in enumerate(prompts) if own == prompt]
+            for place, row in zip(places, self.rows([texts[place] for place in places], prompt), strict=True):
+                rows[place] = row
+        return rows
+
     def count(self, texts: Sequence[str]) -> list[int]:
         """Number of tokens of each text, special tokens included, before any cut."""
         extra = len(self._prefix) + len(self._suffix)

@@ -130,7 +130,7 @@ class TransformerEncoder:
         if self._threads and torch.get_num_threads() != self._threads:
             # OpenMP keeps this number for each calling thread, and another encoder may have set it since.
             torch.set_num_threads(self._threads)
-        rows = self._tokenizer.rows(texts, self._description.prompt(purpose))
+        rows = self._tokenizer.rows_behind(texts, self._description.prompts_of(texts, purpose))
         batches = plan(
             [len(row) for row in rows],
             self._description.max_tokens,

@@ -1,8 +1,11 @@
 """From everyday words to Mathlib's: the local rewriter, which needs no model and no network.
 
-In: a query. Out: the query with each phrase that the tables `vocabulary.txt` (everyday words) and `translations.txt`
-(other languages) know replaced by the term for it ("doesn't change under negating the input" → "even function"), or
-nothing when they know none. The same query always gives the same text.
+In: a query. Out: the query with each phrase that a table knows replaced by the term for it ("doesn't change under
+negating the input" → "even function"), or nothing when they know none. The same query always gives the same text.
+
+Three tables come with the package: `vocabulary.txt` (everyday words) and `translations.txt` (other languages), written
+by hand, and `learned.txt`, learned from docstrings and names by `python -m training search vocabulary` ("conditional
+expectation" → "cond exp"). Of equal phrases the one in the table named first counts.
 """
 
 from __future__ import annotations
@@ -21,9 +24,12 @@ from sidecar.text.stems import STOP_WORDS, stem
 
 EVERYDAY: Final = Path(__file__).with_name("vocabulary.txt")
 TRANSLATIONS: Final = Path(__file__).with_name("translations.txt")
+LEARNED: Final = Path(__file__).with_name("learned.txt")
 
 _FURTHER: Final = "always also been both he her his i just me my our she they was were will you your"
-_IGNORED: Final = STOP_WORDS | frozenset(_FURTHER.split())
+IGNORED: Final = STOP_WORDS | frozenset(_FURTHER.split())
+"""Words that do not count in a phrase."""
+
 _CANNOT: Final = re.compile(r"(?i)\bcan(?:not|['’]t)\b")
 _NOT: Final = re.compile(r"(?i)n['’]t\b")
 _END: Final = "$"
@@ -95,7 +101,7 @@ class Vocabulary:
             Canonical words, or None when no phrase of the table is in the query.
         """
         words = query_text(_plain(query)).split()
-        kept = [place for place, word in enumerate(words) if word not in _IGNORED]
+        kept = [place for place, word in enumerate(words) if word not in IGNORED]
         stems = [stem(words[place]) for place in kept]
         said: list[str] = []
         at = done = 0
@@ -123,8 +129,9 @@ class Vocabulary:
 @cache
 def vocabulary() -> Vocabulary:
     """The tables that come with the package."""
-    with EVERYDAY.open(encoding="utf-8") as everyday, TRANSLATIONS.open(encoding="utf-8") as translations:
-        return Vocabulary([*everyday, *translations])
+    return Vocabulary(
+        line for file in (EVERYDAY, TRANSLATIONS, LEARNED) for line in file.read_text(encoding="utf-8").splitlines()
+    )
 
 
 class VocabularyRewriter:
@@ -141,7 +148,7 @@ def _plain(text: str) -> str:
 
 
 def _stems(text: str) -> Stems:
-    return tuple(stem(word) for word in query_text(_plain(text)).split() if word not in _IGNORED)
+    return tuple(stem(word) for word in query_text(_plain(text)).split() if word not in IGNORED)
 
 
 def _expanded(phrase: str, groups: dict[str, list[Stems]]) -> Iterator[Stems]:

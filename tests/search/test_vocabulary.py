@@ -14,7 +14,10 @@ from sidecar.search.vocabulary import Vocabulary, VocabularyRewriter, vocabulary
     [
         ("constant function unchanged under negating the input", "constant function even function"),
         ("function that doesn't change when the sign of the input changes", "function that does even function"),
+        ("doesn't change under negating the input", "does even function"),
         ("f(-x) = f(x)", "even function"),
+        ("Conditional expectation", "cond exp"),
+        ("the minimal polynomial of x", "the minpoly of x"),
         ("Changes sign under negation", "odd function"),
         ("one-to-one functions", "injective function"),
         ("is this map onto?", "is this surjective function"),
@@ -36,7 +39,7 @@ def test_what_people_say(query: str, rewritten: str) -> None:
     [
         *("add_comm", "group", "Cayley-Hamilton", "tensor product", "filter", "list append", "map_zero", "zero power"),
         *("projection onto a subspace", "linear combination", "rearrangement inequality", "limit point", "neg_neg"),
-        *("unique factorization domain", "derivative", "double negation", "a b c : ℕ ⊢ a + b = b + a", "x", ""),
+        *("unique factorization domain", "derivative", "a b c : ℕ ⊢ a + b = b + a", "x", ""),
     ],
 )
 def test_what_is_said_in_mathlibs_words_stays(query: str) -> None:

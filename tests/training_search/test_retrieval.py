@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
 from torch import Tensor, nn
 
+from sidecar.encoder.folder import read_description, write_description
 from sidecar.encoder.load import load_encoder
+from sidecar.errors import SidecarError
 from sidecar.text.query import query_text
+from tests.encoder.test_transformer import tiny_decoder
 from training.data.queries import SearchExample
 from training.data.questions import Forbidden, Pair, allowed, docstring_pairs
 from training.premises.presets import base_folder, find_preset
-from training.search.pairs import example_pairs, generated_pairs
-from training.search.retrieval import RetrievalSettings, train
+from training.search.pairs import MOST_ANSWERS, example_pairs, generated_pairs
+from training.search.retrieval import INSTRUCTIONS, RetrievalSettings, kind_of, read_prompts, train
 from training.search.retrieval_loss import MarginContrastiveLoss
 from training.search.retriever import Retriever
 from training.search.samples import Sample, SampleWriter
@@ -121,9 +127,35 @@ def test_generated_queries_by_arm(retriever: Retriever, tmp_path: Path) -> None:
     def kept(judged: bool, hard: bool) -> list[str]:
         return [pair.query for pair in generated_pairs([tmp_path], retriever.index, judged=judged, hard=hard)]
 
+    # One of four texts with `fits` is no near duplicate of another; the two spellings of one are.
     assert kept(True, True) == ["hard fits", "lost fits"]
     assert kept(True, False) == ["hard fits", "easy fits", "lost fits"]
     assert kept(False, True) == ["hard fits", "lost fits", "hard wrong"]
+
+
+def test_near_duplicates_and_queries_that_fit_too_many_are_left_out(retriever: Retriever, tmp_path: Path) -> None:
+    index = retriever.index
+    names = [name for row, name in enumerate(index.names(range(index.size))) if index.target[row]][:6]
+
+    def sample(query: str, name: str) -> Sample:
+        return Sample(-1, name, query, 2, 40, True, "", "", 0.5)
+
+    with SampleWriter(tmp_path / "one") as writer:
+        writer.add([sample("sum of two bounded functions is bounded", names[0]), sample("is it commutative", names[1])])
+        writer.add([sample("vague words", name) for name in names[:MOST_ANSWERS]])
+        writer.add([sample("vaguer words", name) for name in names[: MOST_ANSWERS + 1]])
+    with SampleWriter(tmp_path / "two") as writer:  # a later round
+        writer.add([sample("The sums of two bounded functions are bounded", names[0])])
+        writer.add([sample("sum of two bounded functions is compact and open", names[0])])
+        writer.add([sample("sum of two bounded functions is bounded", names[1])])
+    pairs = generated_pairs([tmp_path / "one", tmp_path / "two"], index, judged=True, hard=True)
+    kept = [(pair.query, names.index(pair.name)) for pair in pairs]
+    same = query_text("sum of two bounded functions is bounded")
+    assert [place for query, place in kept if query == same] == [0, 1]
+    assert (query_text("sum of two bounded functions is compact and open"), 0) in kept
+    assert sum(query == "vague words" for query, _ in kept) == MOST_ANSWERS
+    assert not any(query == "vaguer words" for query, _ in kept)
+    assert len(kept) == 4 + MOST_ANSWERS
 
 
 def test_a_run_learns_and_gives_an_encoder(retriever: Retriever, tmp_path: Path) -> None:
@@ -146,3 +178,59 @@ def test_lora_is_merged_into_a_plain_encoder(retriever: Retriever, tmp_path: Pat
     plain, adapted = (load_encoder(name, threads=1).encode(["lists"], "question") for name in names)
     assert plain.shape == adapted.shape
     assert float((plain * adapted).sum()) > 0.9
+
+
+LONG = "a statement of very many words " * 5
+KINDS = [
+    Pair("the docstring of appending", "List.append_assoc", bare=True),
+    Pair(LONG, "absurd"),
+    Pair("gcd", "Nat.gcd"),
+]
+
+
+def test_kinds_of_queries() -> None:
+    assert [kind_of(pair) for pair in KINDS] == ["docstring", "restatement", "question"]
+    assert read_prompts(None) is None
+    assert read_prompts(["question=Q: ", "docstring=a=b"]) == {"question": "Q: ", "docstring": "a=b"}
+    with pytest.raises(SidecarError, match="no prompt"):
+        read_prompts(["goal=x"])
+
+
+def test_a_checkpoint_with_prompts_is_trained_and_served_with_one_for_each_kind(
+    retriever: Retriever, tmp_path: Path
+) -> None:
+    """As Qwen3-Embedding comes: a decoder with left padding, last token, a prompt for queries; LoRA, two lengths."""
+    tiny_decoder(tmp_path / "base")
+    settings = RetrievalSettings(
+        str(tmp_path / "base"), batch=3, steps=2, max_tokens=120, lora_rank=2, dimensions=(16,), served_dimension=16
+    )
+    folder = train(settings, KINDS, retriever.index, tmp_path / "run")
+    described = read_description(folder)
+    assert described.prompt("question", "gcd") == INSTRUCTIONS["question"]
+    assert described.prompt("question", LONG) == INSTRUCTIONS["restatement"]
+    assert described.prompt("goal") == "Instruct: find\nQuery:"
+    assert described.prompt("declaration") == ""
+    encoder = load_encoder(str(folder), threads=1, device="cpu")
+    assert encoder.dimension == 16
+
+    # What serves puts each question behind its own prompt.
+    plain = tmp_path / "plain"
+    shutil.copytree(folder, plain)
+    write_description(plain, replace(described, prompts={}))
+    without = load_encoder(str(plain), threads=1, device="cpu")
+    texts = ["gcd", LONG]
+    said = [INSTRUCTIONS["question"] + texts[0], INSTRUCTIONS["restatement"] + texts[1]]
+    assert np.allclose(encoder.encode(texts, "question"), without.encode(said, "question"), atol=1e-3)
+
+    # Other prompts make other vectors, and one for all kinds is one for all.
+    one = train(replace(settings, prompts={"question": "Q: "}), KINDS, retriever.index, tmp_path / "one")
+    assert dict(read_description(one).prompts) == {"goal": "Instruct: find\nQuery:", "question": "Q: "}
+
+
+def test_a_checkpoint_without_prompts_gets_none(retriever: Retriever, tmp_path: Path) -> None:
+    settings = RetrievalSettings("static", batch=2, steps=1, dimensions=(32, 64), served_dimension=64)
+    folder = train(settings, KINDS[:2], retriever.index, tmp_path)
+    assert dict(read_description(folder).prompts) == {}
+    assert load_encoder(str(folder)).dimension == 64
+    with pytest.raises(SidecarError, match="48 dimensions"):
+        train(replace(settings, served_dimension=48), KINDS[:2], retriever.index, tmp_path / "other")

@@ -107,13 +107,18 @@ def retriever(
     lora: Annotated[int, typer.Option(help="rank of LoRA; 0 trains all weights")] = 0,
     margin: Annotated[float, typer.Option(help="candidates so much nearer than the answer are no negatives")] = 0.1,
     dimension: Annotated[list[int] | None, typer.Option(help="shorter vectors that shall be good, too")] = None,
+    serve: Annotated[int | None, typer.Option(help="the one of them that the trained encoder gives")] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="KIND=TEXT put before queries: question, restatement (of over 20 words), docstring"),
+    ] = None,
     seed: Annotated[int, typer.Option()] = 0,
 ) -> None:
     """Train a retriever on docstrings, given and generated queries; under torchrun on several GPUs."""
     from sidecar.index.index import Index
     from training.data.questions import Forbidden, allowed
     from training.search.pairs import round_pairs
-    from training.search.retrieval import RetrievalSettings, train
+    from training.search.retrieval import RetrievalSettings, read_prompts, train
 
     settings = RetrievalSettings(
         preset,
@@ -124,7 +129,9 @@ def retriever(
         steps=steps,
         margin=margin,
         dimensions=tuple(dimension or ()),
+        served_dimension=serve,
         lora_rank=lora,
+        prompts=read_prompts(prompt),
         seed=seed,
     )
     with Index.open(index) as opened:
@@ -188,7 +195,7 @@ def generator(
             else:
                 from training.search import grpo
 
-                real = [example for example in _queries(given or ()) if forbidden.names.isdisjoint(example.gold)]
+                real = [example for example in _queries(given or ()) if not forbidden.forbids_example(example)]
                 options = grpo.GrpoSettings(seed=seed, vllm=vllm, **some)
                 writer = ModelWriter(grpo.train(generator, scorer, names, real, output, options), seed)
         if _rank():
@@ -226,6 +233,38 @@ def gepa(
             output,
             GepaSettings(training=training, validation=validation, calls=calls, seed=seed),
         )
+
+
+@search.command()
+def vocabulary(
+    corpus: Annotated[Path, _CORPUS],
+    output: Annotated[Path, typer.Option(help="file of the table")],
+    evaluation: Annotated[list[Path], _EVALUATION],
+    given: Annotated[list[Path] | None, typer.Option(help="file of queries to learn from, too")] = None,
+    together: Annotated[int, typer.Option(help="least texts that hold a phrase where the name holds the term")] = 6,
+    modules: Annotated[int, typer.Option(help="least modules that these come from")] = 3,
+    term_share: Annotated[float, typer.Option(help="least share of texts with the phrase whose names say it so")] = 0.5,
+    phrase_share: Annotated[float, typer.Option(help="least share of names with the term whose texts say it so")] = 0.2,
+    likelihood: Annotated[float, typer.Option(help="least likelihood ratio")] = 50.0,
+) -> None:
+    """Learn everyday words for the words of names: the local rewriter's table."""
+    from sidecar.corpus.source import open_corpus
+    from training.data.questions import Forbidden
+    from training.search.vocabulary import VocabularySettings, collect, learn, made_from, table
+
+    settings = VocabularySettings(
+        together=together,
+        modules=modules,
+        term_share=term_share,
+        phrase_share=phrase_share,
+        likelihood=likelihood,
+    )
+    opened = open_corpus(corpus)
+    texts = collect(opened, _queries(given or ()), Forbidden(_queries(evaluation)))
+    pairs = learn(texts.texts, settings)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(table(pairs, made_from(opened, texts, pairs, settings, evaluation)), encoding="utf-8")
+    typer.echo(f"{len(pairs)} phrases from {len(texts.texts)} texts; {texts.forbidden} left out for the evaluation")
 
 
 @search.command()

@@ -6,16 +6,25 @@ still to be looked for (`training.data.questions.allowed`).
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from sidecar.index.index import Index
 from sidecar.text.query import query_text
+from training.data.near import telling_stems, without_near
 from training.data.queries import SearchExample
 from training.data.questions import Pair, docstring_pairs
 from training.search.arms import Arm
 from training.search.reward import EASY_RANK
 from training.search.samples import Sample, read_samples
+
+logger = logging.getLogger(__name__)
+
+MOST_ANSWERS: Final = 4
+"""Declarations that may share one generated query, whatever the order and inflection of its words."""
 
 
 def example_pairs(examples: Iterable[SearchExample], index: Index) -> Iterator[Pair]:
@@ -27,7 +36,8 @@ def example_pairs(examples: Iterable[SearchExample], index: Index) -> Iterator[P
 
 
 def generated_pairs(folders: Iterable[Path], index: Index, *, judged: bool, hard: bool) -> Iterator[Pair]:
-    """Generated queries of several rounds, each text once.
+    """Generated queries of several rounds: of near duplicates about one declaration (`training.data.near`) the first
+    alone, and none that more than `MOST_ANSWERS` declarations share: it does not say which of them is meant.
 
     Args:
         folders: Folders of samples of finished generators.
@@ -35,16 +45,24 @@ def generated_pairs(folders: Iterable[Path], index: Index, *, judged: bool, hard
         judged: Keep what the judge found consistent alone (off for the arm that looks at difficulty alone).
         hard: Keep what the retriever did not find among the first alone (off for the arm of consistency alone).
     """
-    seen: set[tuple[str, str]] = set()
-    for folder in folders:
-        for sample in read_samples(folder):
-            if sample.step >= 0 or not _kept(sample, judged, hard) or index.row(sample.declaration) is None:
-                continue
-            pair = Pair(query_text(sample.query), sample.declaration)
-            key = (pair.query, pair.name)
-            if pair.query and key not in seen:
-                seen.add(key)
-                yield pair
+    queries = [
+        (sample.declaration, text)
+        for folder in folders
+        for sample in read_samples(folder)
+        if sample.step < 0 and _kept(sample, judged, hard) and index.row(sample.declaration) is not None
+        if (text := query_text(sample.query))
+    ]
+    own = list(without_near(queries))
+    answers = Counter(telling_stems(text) for _, text in own)
+    kept = [Pair(text, name) for name, text in own if answers[telling_stems(text)] <= MOST_ANSWERS]
+    logger.info(
+        "%d generated queries: %d near duplicates and %d that fit more than %d declarations were left out",
+        len(queries),
+        len(queries) - len(own),
+        len(own) - len(kept),
+        MOST_ANSWERS,
+    )
+    yield from kept
 
 
 def round_pairs(index: Index, given: Iterable[SearchExample], generated: Iterable[Path], arm: Arm) -> Iterator[Pair]:

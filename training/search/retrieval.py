@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from torch import Tensor
 from transformers import PrinterCallback
 
+from sidecar.encoder.folder import LONG_WORDS, PromptName
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.text.declaration import declaration_text
@@ -36,6 +37,16 @@ logger = logging.getLogger(__name__)
 
 MODEL: Final = "model"
 
+Kind = Literal["docstring", "restatement", "question"]
+"""What a query is: taken from a docstring; a question, by its length as `sidecar.encoder.folder` tells them apart."""
+
+INSTRUCTIONS: Final[Mapping[Kind, str]] = {
+    "docstring": "Instruct: Given the documentation of a Lean declaration, retrieve the declaration\nQuery: ",
+    "restatement": "Instruct: Given a mathematical statement in words, retrieve the Lean declaration of it\nQuery: ",
+    "question": "Instruct: Given a short question about mathematics, retrieve the Lean declaration meant\nQuery: ",
+}
+"""What is put before queries, by their kind, where the checkpoint was trained with prompts."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSettings:
@@ -49,7 +60,11 @@ class RetrievalSettings:
         margin: See `MarginContrastiveLoss`.
         temperature: τ.
         dimensions: Lengths of vectors that shall also be good (Matryoshka).
+        served_dimension: Length of the vectors that the trained encoder gives; None for the model's own.
         lora_rank: Rank of LoRA for a transformer; 0 trains all weights.
+        prompts: What is put before queries of each kind; a kind without one has that of questions. None stands for
+            `INSTRUCTIONS` where the checkpoint has a prompt for questions, else for none. The trained encoder puts the
+            same before what people ask.
         seed: Decides order and dropout.
     """
 
@@ -62,7 +77,9 @@ class RetrievalSettings:
     margin: float | None = 0.1
     temperature: float = 0.05
     dimensions: tuple[int, ...] = ()
+    served_dimension: int | None = None
     lora_rank: int = 0
+    prompts: Mapping[Kind, str] | None = None
     seed: int = 0
 
 
@@ -120,10 +137,18 @@ def train(
 
     if not pairs:
         raise SidecarError("bad_request", "there are no pairs to train on", field="pairs")
+    if settings.served_dimension not in (None, *settings.dimensions):
+        raise SidecarError(
+            "bad_request",
+            f"{settings.served_dimension} dimensions are to be served, but {settings.dimensions} are trained",
+            field="served_dimension",
+            hint="give it among the shorter dimensions, too",
+        )
     preset = find_preset(settings.preset)
     trained = load_base(
         base or base_folder(preset), static=preset.static, max_tokens=settings.max_tokens or preset.max_tokens
     )
+    prompts = _prompted(trained, settings)
     adapted = _with_lora(trained, settings)
     ranks = PartialState().num_processes
     batch = settings.batch or preset.batch
@@ -173,7 +198,7 @@ def train(
             dimensions=settings.dimensions,
             gather_across_devices=ranks > 1,
         ),
-        data_collator=_batches(trained, pairs, index),
+        data_collator=_batches(trained, prompts, pairs, index),
         callbacks=[Recorder(output / METRICS, batch, steps, None, steps)],
     )
     # With LoRA a checkpoint is no encoder of its own; what is trained is merged at the end.
@@ -186,10 +211,59 @@ def train(
     return output / MODEL
 
 
-def _batches(trained: TrainedModel, pairs: Sequence[Pair], index: Index) -> _Batches:
+def read_prompts(said: Sequence[str] | None) -> dict[Kind, str] | None:
+    """Prompts given as `KIND=TEXT`; None where none is given.
+
+    Raises:
+        SidecarError: `bad_request` for a kind that there is not.
+    """
+    if not said:
+        return None
+    prompts: dict[Kind, str] = {}
+    for one in said:
+        kind, mark, text = one.partition("=")
+        if not mark or kind not in INSTRUCTIONS:
+            raise SidecarError(
+                "bad_request",
+                f"{one!r} is no prompt",
+                field="prompt",
+                hint=f"give KIND=TEXT, KIND being one of {', '.join(INSTRUCTIONS)}",
+            )
+        prompts[cast(Kind, kind)] = text
+    return prompts
+
+
+def kind_of(pair: Pair) -> Kind:
+    """What the query of a pair is."""
+    if pair.bare:
+        return "docstring"
+    return "restatement" if len(pair.query.split()) > LONG_WORDS else "question"
+
+
+def _prompted(trained: TrainedModel, settings: RetrievalSettings) -> dict[Kind, str]:
+    """The prompt of each kind; those of questions, and the served dimension, go into the encoder's description."""
+    described = trained.description
+    wanted = settings.prompts
+    if wanted is None:
+        wanted = INSTRUCTIONS if described.prompt("question") else {}
+    prompts: dict[Kind, str] = {kind: wanted.get(kind, wanted.get("question", "")) for kind in INSTRUCTIONS}
+    kept: dict[PromptName, str] = {**described.prompts, "question": prompts["question"]}
+    kept["restatement"] = prompts["restatement"]
+    if kept["restatement"] == kept["question"]:
+        del kept["restatement"]
+    if not kept["question"]:
+        del kept["question"]
+    trained.tokenizer.room_behind(prompts.values())  # says so now when they leave no room for a text
+    trained.description = replace(described, prompts=kept, dimension=settings.served_dimension)
+    return prompts
+
+
+def _batches(trained: TrainedModel, prompts: Mapping[Kind, str], pairs: Sequence[Pair], index: Index) -> _Batches:
     """Token numbers of all queries, and of each declaration with and without its docstring as the pairs want it."""
     tokenizer, description = trained.tokenizer, trained.description
-    queries = TokenRows.from_rows(tokenizer.rows([pair.query for pair in pairs], description.prompt("question")))
+    queries = TokenRows.from_rows(
+        tokenizer.rows_behind([pair.query for pair in pairs], [prompts.get(kind_of(pair), "") for pair in pairs])
+    )
     rows = index.rows([pair.name for pair in pairs])
     if (rows < 0).any():
         missing = pairs[int((rows < 0).argmax())].name

@@ -246,7 +246,7 @@ class Rounds:
         return [
             example
             for example in self._given
-            if example.style == "short" and self._forbidden.names.isdisjoint(example.gold)
+            if example.style == "short" and not self._forbidden.forbids_example(example)
         ]
 
     def _queries(self, number: int, index: Path, generator: Path) -> Path:

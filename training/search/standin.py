@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from sidecar.corpus.records import Declaration
 from sidecar.errors import SidecarError
-from sidecar.search.vocabulary import EVERYDAY, Vocabulary
+from sidecar.search.vocabulary import EVERYDAY, LEARNED, Vocabulary
 from sidecar.text.names import components, name_words
 from sidecar.text.stems import STOP_WORDS, stem
 from training.search.words import DeclarationWords, declaration_words
@@ -241,9 +241,9 @@ def _shortened(
 
 @cache
 def _everyday() -> tuple[Vocabulary, ...]:
-    """The rewriter's table turned around: tables that say each term in one of its everyday phrases."""
-    with EVERYDAY.open(encoding="utf-8") as lines:
-        phrases = Vocabulary(lines).phrases
+    """The rewriter's tables turned around: tables that say each term in one of its everyday phrases."""
+    lines = (line for file in (EVERYDAY, LEARNED) for line in file.read_text(encoding="utf-8").splitlines())
+    phrases = Vocabulary(lines).phrases
     return tuple(
         Vocabulary(f"{options[turn % len(options)]} : {term}" for term, options in phrases.items()) for turn in range(3)
     )

@@ -7,8 +7,9 @@ What a text says about a declaration is compared with what the declaration is ca
 docstring's first sentence or of a question, without stop words, by their stems) and a term (up to three words that
 stand together in a component of a name) are a pair when names hold the term far more often where texts hold the phrase:
 by the likelihood ratio of Dunning, "Accurate Methods for the Statistics of Surprise and Coincidence" (1993), and by the
-share of each in the other. Only texts that do not say the term themselves count, so that nothing is learned but other
-words for it. A pair that one module alone knows, or that a shorter phrase implies, is left out.
+share of each in the other. A text that says the term itself, and a name that says the phrase, do not count: what is
+learned are other words for the same, not words that go together. A pair that few modules know, or that a shorter phrase
+implies, is left out.
 
 Nothing is learned from what an evaluation asks or wants.
 """
@@ -20,7 +21,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import product
 from math import log
+from pathlib import Path
 from typing import Any, Final
 
 from sidecar.corpus.policy import META_LIBRARIES, TACTIC_MODULES, deprecation, role
@@ -33,9 +36,12 @@ from sidecar.text.query import query_text
 from sidecar.text.stems import stem
 from training.data.queries import SearchExample
 from training.data.questions import Forbidden
+from training.search.stages import file_hash
 from training.search.words import first_sentence
 
-_META: Final = (*META_LIBRARIES, *TACTIC_MODULES, "Std")
+_META: Final = tuple(f"{root}." for root in (*META_LIBRARIES, *TACTIC_MODULES, "Std"))
+"""How modules and names begin that are about programs and proofs."""
+
 _ALIAS: Final = "alias"
 """How the docstring of an alias begins: it speaks of another declaration."""
 
@@ -77,7 +83,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Learned:
     """A phrase and the term for it.
 
     Attributes:
@@ -134,7 +140,7 @@ def collect(corpus: Corpus, examples: Iterable[SearchExample], forbidden: Forbid
     return Texts(texts, left_out)
 
 
-def learn(texts: Sequence[Text], settings: VocabularySettings) -> list[Pair]:
+def learn(texts: Sequence[Text], settings: VocabularySettings) -> list[Learned]:
     """The pairs that some texts teach, the surest first."""
     phrases, terms = _Spelled(), _Spelled()
     of_texts = [
@@ -152,10 +158,10 @@ def learn(texts: Sequence[Text], settings: VocabularySettings) -> list[Pair]:
         for text, (held, named) in zip(texts, of_texts, strict=True):
             progress.advance()
             said = frozenset(map(stem, text.words))
-            # A name that shares a word with the text says the same thing in the same words.
+            called = frozenset(key for number in named for key in terms.stems[number])
             new = [t for t in named if term_counts[t] >= settings.together and said.isdisjoint(terms.stems[t])]
-            known = [p for p in held if phrase_counts[p] >= settings.together]
-            for pair in ((p, t) for p in known for t in new):
+            known = [p for p in held if phrase_counts[p] >= settings.together and called.isdisjoint(phrases.stems[p])]
+            for pair in product(known, new):
                 together[pair] += 1
                 if len(seen_in[pair]) < settings.modules:
                     seen_in[pair].add(text.module)
@@ -174,7 +180,7 @@ def learn(texts: Sequence[Text], settings: VocabularySettings) -> list[Pair]:
             best[phrase] = (ratio, term)
     terms_of = {phrases.stems[phrase]: term for phrase, (_, term) in best.items()}
     pairs = [
-        Pair(
+        Learned(
             phrases.spelled(phrase),
             terms.spelled(term),
             together[phrase, term],
@@ -207,7 +213,7 @@ def likelihood_ratio(together: int, first: int, second: int, total: int) -> floa
     )
 
 
-def table(pairs: Iterable[Pair], record: dict[str, Any]) -> str:
+def table(pairs: Iterable[Learned], record: dict[str, Any]) -> str:
     """The file: the record as comments, then one line for each term."""
     phrases: dict[str, list[str]] = {}
     for pair in pairs:
@@ -224,16 +230,16 @@ def table(pairs: Iterable[Pair], record: dict[str, Any]) -> str:
 
 
 def made_from(
-    corpus: Corpus, texts: Texts, pairs: Sequence[Pair], settings: VocabularySettings, evaluation: int
+    corpus: Corpus, texts: Texts, pairs: Sequence[Learned], settings: VocabularySettings, evaluation: Sequence[Path]
 ) -> dict[str, Any]:
-    """The record of a table."""
+    """The record of a table: what it was learned from, how, and which files of queries were kept out of it."""
     return {
         "corpus": corpus.fingerprint(),
         "revisions": corpus.revisions(),
         "settings": asdict(settings),
         "texts": len(texts.texts),
         "left out for evaluation": texts.forbidden,
-        "evaluation queries": evaluation,
+        "evaluation": {file.name: file_hash(file) for file in evaluation},
         "pairs": len(pairs),
     }
 
@@ -264,7 +270,8 @@ class _Spelled:
 
 
 def _usable(declaration: Declaration) -> bool:
-    if any(declaration.module == root or declaration.module.startswith(root + ".") for root in _META):
+    """Whether it is mathematics that is searched for."""
+    if f"{declaration.module}.".startswith(_META) or declaration.name.startswith(_META):
         return False
     return role(declaration, ()).target and deprecation(declaration) is None
 
@@ -282,13 +289,15 @@ def _phrases(words: Sequence[str], longest: int) -> Iterator[tuple[Stems, str]]:
 
 @lru_cache(maxsize=1 << 16)
 def _component_terms(component: str, longest: int) -> tuple[tuple[Stems, str], ...]:
+    """Terms of a component that can be searched for: a question that holds one is read as just these words."""
     words = name_words(component)
     found = []
     for start in range(len(words)):
         for end in range(start + 1, min(start + longest, len(words)) + 1):
             said = words[start:end]
-            if said[0] not in _JOINING and said[-1] not in _JOINING and any(len(word) > 1 for word in said):
-                found.append((tuple(map(stem, said)), " ".join(said)))
+            term = " ".join(said)
+            if _JOINING.isdisjoint((said[0], said[-1])) and len(max(said, key=len)) > 1 and query_text(term) == term:
+                found.append((tuple(map(stem, said)), term))
     return tuple(found)
 
 

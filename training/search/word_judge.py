@@ -8,9 +8,10 @@ A query is consistent when all three hold, words weighing by their rarity w = lo
 - about it: at least half of that is in the declaration's name, conclusion or first sentence, not in its hypotheses;
 - specific: so many words are supported that, were words independent, no more than 20 declarations would hold them all.
 
-Words like `prove` and `lemma` do not count; everyday words count as the term that the rewriter's table gives them. The
-rule sees words and no meaning: it cannot tell `a ≤ b` from `b ≤ a`, and knows no paraphrase that the table does not
-have. It stands in for a language model where there is none, and its verdicts are not to be compared with one's.
+Words like `prove` and `lemma` do not count. A query that fails as it is may hold with the terms that the rewriter's
+tables give for its everyday words. The rule sees words and no meaning: it cannot tell `a ≤ b` from `b ≤ a`, and knows
+no paraphrase that the tables do not have. It stands in for a language model where there is none, and its verdicts are
+not to be compared with one's.
 """
 
 from __future__ import annotations
@@ -55,7 +56,12 @@ class WordJudge:
         return [self._verdict(one) for one in asked]
 
     def _verdict(self, asked: Asked) -> Verdict:
-        words = query_text(vocabulary().rewrite(asked.query) or asked.query).split()
+        verdict = self._of_words(asked.query, asked)
+        rewritten = None if verdict.consistent else vocabulary().rewrite(asked.query)
+        return verdict if rewritten is None else self._of_words(rewritten, asked)
+
+    def _of_words(self, query: str, asked: Asked) -> Verdict:
+        words = query_text(query).split()
         weights: dict[str, float] = {}
         for word in words:
             if word not in STOP_WORDS and word not in _ASKING:

@@ -234,7 +234,7 @@ def _tokens(trained: TrainedTower, queries: Sequence[TowerQuery], cache: Path) -
         with Progress("queries", len(queries)) as progress:
             for query in queries:
                 text = query.spelled(budget, tokenizer.count)
-                rows += tokenizer.rows([text], description.prompt(query.purpose))
+                rows += tokenizer.rows([text], description.prompt(query.purpose, text))
                 progress.advance()
         return rows
 
