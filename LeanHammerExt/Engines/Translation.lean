@@ -11,8 +11,8 @@ import LeanHammerExt.Engines.Problem
 /-!
 # From a goal to a problem for external provers
 
-In: the main goal and facts. Out: formulas of Lean-auto, which can be written as a problem in TPTP syntax, and of each of
-which it is known what facts it comes from.
+In: the main goal and facts. Out: formulas of Lean-auto, which can be written as a problem in TPTP syntax, and of each
+of which it is known what facts it comes from.
 
 Facts are read by Duper, because Lean-auto alone refuses a whole problem for one fact that it cannot use; the rest is
 Lean-auto's: preprocessing, monomorphisation, reification, and the printer. Formula number `n` is called `factn` in
