@@ -111,7 +111,7 @@ class ImportGraph:
                 raise ValueError(f"{len(names)} modules and {closure.dtype} bits of shape {closure.shape}")
         except FileNotFoundError as error:
             raise SidecarError("not_found", f"there is no import graph {path}", field=str(path)) from error
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
             raise SidecarError(
                 "conflict", f"the import graph {path} is damaged: {error}", field=str(path), hint="build it again"
             ) from error

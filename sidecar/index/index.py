@@ -1,8 +1,8 @@
 """An index, opened.
 
 In: the folder of an index. Out: declarations by row and by name, masks of what is visible, and the searches by vectors,
-by words and by constants. Opening checks that the folder is whole, as far as that costs little (`soundness.py`), and maps
-its files; hardly anything is read before it is needed.
+by words and by constants. Opening checks that the folder is whole, as far as that costs little (`soundness.py`), and
+maps its files; hardly anything is read before it is needed.
 
 An open index does not notice when a new one takes its folder: it holds its files open, and they stay until it is
 closed. A server therefore opens the new one, lets new requests use it, and closes the old one; `close` returns at once

@@ -1,8 +1,8 @@
 """The manifest: what an index holds, what it was made from, and how to tell that it is whole.
 
 In: `manifest.json` of an index folder. Out: `Manifest`, or an error that says what is wrong with the folder and which
-command mends it. Reading it checks its own checksum and the size of every file; `soundness.py` looks into the files, and
-`verify_index` reads them.
+command mends it. Reading it checks its own checksum and the size of every file; `soundness.py` looks into the files,
+and `verify_index` reads them.
 """
 
 from __future__ import annotations
