@@ -1,12 +1,18 @@
 """The settings whose proof rates are compared.
 
-In: nothing. Out: for each setting the text of the tactic, as `lake exe proof_rate` runs it.
+In: nothing. Out: for each setting the text of the tactic, as `lake exe proof_rate` runs it, and the environment
+variables by which Mathlib's hook learns of it.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+MEASURES: Final[tuple[str, ...]] = ("statements", "steps")
+"""Where the tactic is tried: at the statement of each theorem, or at each step of each proof."""
 
 PREMISES: Final[tuple[str, ...]] = ("none", "symbolic", "neural", "fused", "truth")
 """Where premises come from: nowhere, the sidecar by one of its methods, or the proof that the library has."""
@@ -49,6 +55,18 @@ class Setting:
             # Without the fallback a sidecar that is missing shows as a failure instead of as other premises.
             call = f'set_option hammer.method "{self.premises}" in set_option hammer.fallback false in {call}'
         return f"intros; {call}"
+
+    def hook(self, known: Path | None) -> dict[str, str]:
+        """The environment variables for Mathlib's hook, which tries a tactic at each step of a proof.
+
+        Args:
+            known: File with the premises of each theorem, for `{known}`.
+        """
+        # A JSON text without escapes for letters is a Lean text, too.
+        call = f"proof_rate_trial {json.dumps(self.tactic, ensure_ascii=False)}"
+        if known is not None:
+            call += f" with {json.dumps(str(known), ensure_ascii=False)}"
+        return {"TRY_AT_EACH_STEP_TACTIC": call, "TRY_AT_EACH_STEP_LABEL": self.name}
 
 
 def all_settings(seconds: int = 30) -> list[Setting]:

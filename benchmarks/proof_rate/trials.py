@@ -22,16 +22,20 @@ _ENGINE_LINE: Final = re.compile(
     r"(?: \((?P<milliseconds>\d+) ms\))?(?:: (?P<detail>.*))?$"
 )
 
+_UNREADABLE: Final = re.compile(r"the tactic `.*` does not parse: ", re.DOTALL)
+_UNSTATED: Final = ("the goal mentions `", "nothing stands in front of", "the environment in front of")
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One call of the tactic on one theorem.
+    """One call of the tactic, on the statement of a theorem or at a step of a proof.
 
     Attributes:
-        theorem: The theorem.
+        theorem: The theorem; at a step, the declaration that the proof belongs to.
         module: Its module.
-        line: Line of its proof, from 1.
-        closed: Whether the tactic closed its statement.
+        line: Line of its proof, or of the step, from 1.
+        column: Column in that line, from 0.
+        closed: Whether the tactic closed the statement, or the goal of the step.
         milliseconds: How long the call took.
         message: What the tactic said when it failed.
     """
@@ -39,6 +43,7 @@ class Trial:
     theorem: str
     module: str
     line: int
+    column: int
     closed: bool
     milliseconds: int
     message: str
@@ -68,7 +73,8 @@ def read_results(folder: Path) -> Iterator[Trial]:
 def failures(trial: Trial) -> dict[str, str]:
     """Where a failed trial failed: engine → how it ended.
 
-    When no engine was run, the one entry is `hammer`: `selection` when premises could not be had, `goals left` when the
+    When no engine was run, the one entry is `hammer`: `not tried` when the goal cannot be stated in front of its own
+    command or the text of the tactic cannot be read, `selection` when premises could not be had, `goals left` when the
     tactic ended with goals, and `error` for anything else.
     """
     if trial.closed:
@@ -78,9 +84,16 @@ def failures(trial: Trial) -> dict[str, str]:
     }
     if found:
         return found
+    if unreadable(trial) or trial.message.startswith(_UNSTATED):
+        return {"hammer": "not tried"}
     if trial.message == "goals are left":
         return {"hammer": "goals left"}
     return {"hammer": "selection" if "sidecar" in trial.message or "premise" in trial.message else "error"}
+
+
+def unreadable(trial: Trial) -> bool:
+    """Whether the text of the tactic could not be read."""
+    return _UNREADABLE.match(trial.message) is not None
 
 
 def _trial(line: str, module: str, place: str) -> Trial:
@@ -90,6 +103,7 @@ def _trial(line: str, module: str, place: str) -> Trial:
             theorem=row["theorem"],
             module=module,
             line=row["line"],
+            column=row["column"],
             closed=row["closed"],
             milliseconds=row["milliseconds"],
             message=row["message"],

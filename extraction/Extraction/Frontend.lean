@@ -31,7 +31,9 @@ structure Elaborated where
   trees : PersistentArray InfoTree
   /-- The lines of the file. -/
   fileMap : FileMap
-  /-- The errors of its commands. -/
+  /-- What its commands said. -/
+  messages : MessageLog
+  /-- The errors among it. -/
   errors : Array String
   /-- The tactics that messages suggest, by the first byte of what they are about. -/
   suggestions : Std.HashMap Nat (Array String)
@@ -127,14 +129,15 @@ def elaborateCommands (input : Parser.InputContext) (parserState : Parser.Module
   let initial : Command.State := Command.mkState env messages options
   let commandState : Command.State := { initial with infoState.enabled := true }
   let finished : Frontend.State ← IO.processCommands input parserState commandState
-  let errors : Array String ← errorTexts finished.commandState.messages
-  let suggestions : Std.HashMap Nat (Array String) ←
-    suggestedTactics input.fileMap finished.commandState.messages
+  let said : MessageLog := finished.commandState.messages
+  let errors : Array String ← errorTexts said
+  let suggestions : Std.HashMap Nat (Array String) ← suggestedTactics input.fileMap said
   return {
     start := env
     env := finished.commandState.env.setExporting false
     trees := finished.commandState.infoState.trees
     fileMap := input.fileMap
+    messages := said
     errors := errors
     suggestions := suggestions
   }

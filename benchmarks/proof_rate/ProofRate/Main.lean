@@ -8,7 +8,9 @@ import ProofRate.Trials
 /-!
 # `lake exe proof_rate`
 
-In: `MODULE --tactic TEXT [--known FILE] [--fraction N]`. Out: one line a theorem on the standard output, and the exit code.
+In: `MODULE --tactic TEXT [--known FILE] [--fraction N]` for the statements of the theorems, or
+`MODULE --steps [--fraction N]` for the steps of their proofs, where the environment variable
+`TRY_AT_EACH_STEP_TACTIC` holds the tactic. Out: one line a trial on the standard output, and the exit code.
 -/
 
 open LeanHammerExt.ProofRate
@@ -17,22 +19,32 @@ open LeanHammerExt.ProofRate
 structure Request where
   /-- The module. -/
   moduleName : Lean.Name := Lean.Name.anonymous
-  /-- The text of the tactic. -/
+  /-- The text of the tactic that is tried on statements. -/
   tacticText : String := ""
   /-- A file with the premises that are known to close each theorem. -/
   known? : Option String := none
-  /-- One in so many theorems is tried. -/
+  /-- Whether the steps of proofs are tried. -/
+  atSteps : Bool := false
+  /-- One in so many theorems or goals is tried. -/
   fraction : Nat := 1
+
+/-- How the program is called. -/
+def usage : String :=
+  "usage: lake exe proof_rate MODULE (--tactic TEXT [--known FILE] | --steps) [--fraction N]"
 
 /-- Reads the command line. -/
 def readRequest : List String → Request → Except String Request
   | [], request =>
-    if request.moduleName.isAnonymous || request.tacticText == "" then
-      .error "usage: lake exe proof_rate MODULE --tactic TEXT [--known FILE] [--fraction N]"
+    -- At the steps, tactic and premises are given in the environment.
+    if request.moduleName.isAnonymous || (request.tacticText == "") != request.atSteps then
+      .error usage
+    else if request.atSteps && request.known?.isSome then
+      .error usage
     else
       .ok request
   | "--tactic" :: text :: rest, request => readRequest rest { request with tacticText := text }
   | "--known" :: file :: rest, request => readRequest rest { request with known? := some file }
+  | "--steps" :: rest, request => readRequest rest { request with atSteps := true }
   | "--fraction" :: number :: rest, request =>
     match number.toNat? with
     | some (count + 1) => readRequest rest { request with fraction := count + 1 }
@@ -53,7 +65,10 @@ unsafe def main (arguments : List String) : IO UInt32 := do
     Lean.initSearchPath (← Lean.findSysroot)
     Lean.enableInitializersExecution
     let work : IO Unit :=
-      tryModule request.moduleName request.tacticText request.known? request.fraction
+      if request.atSteps then
+        trySteps request.moduleName request.fraction
+      else
+        tryStatements request.moduleName request.tacticText request.known? request.fraction
     match ← EIO.toBaseIO work with
     | .ok _ => IO.Process.exit 0
     | .error error =>

@@ -5,18 +5,21 @@ Authors: The LeanHammerExt authors
 -/
 import Extraction.Declarations
 import Extraction.Frontend
-import Extraction.Json
 import LeanHammerExt.ContentHash
+import ProofRate.Trial
 
 /-!
-# Trying a tactic on the theorems of a module
+# Trying a tactic in a module
 
-In: a module and the text of a tactic. Out: for every theorem whether the tactic closes its statement, how long it took,
-and what it said when it failed.
+In: a module and a tactic. Out: one line a trial on the standard output.
 
-The source of the module is elaborated again with the plugin among its imports, as a file without `module`, because such a
-file cannot import the plugin. The tactic runs where the theorem stands: it sees what is imported and the commands before
-that of the theorem, and neither the theorem itself nor what follows.
+The source of the module is elaborated again with the plugin among its imports, as a file without `module`, because
+such a file cannot import the plugin. The tactic runs where a theorem stands: it sees what is imported and the commands
+before that of the theorem, and neither the theorem itself nor what follows.
+
+There are two measures. At the statements, the tactic is given the statement of each theorem when the module has been
+elaborated. At the steps, it is given the goal of each step of each proof while the module is elaborated, by Mathlib's
+hook for this; see `ProofRate.Steps`, which the module then imports, too.
 -/
 
 namespace LeanHammerExt.ProofRate
@@ -25,7 +28,48 @@ open Lean Meta Elab
 open LeanHammerExt.Extraction
 open System (FilePath)
 
-/-- A theorem that the tactic is tried on. -/
+/-! ## The module -/
+
+/-- The module that brings the tactic. -/
+def pluginModule : Name := `LeanHammerExt.Hammer
+
+/-- The libraries that Lake loads for the plugin. Without them `duper` is interpreted, and far slower than elsewhere. -/
+def readPluginSetup : IO ModuleSetup := do
+  let provenance : Provenance ← provenanceOf pluginModule
+  match ← readSetup? pluginModule provenance with
+  | some setup => return setup
+  | none =>
+    IO.eprintln s!"Lake tells nothing about {pluginModule}; `duper` is interpreted, and slower than elsewhere"
+    return plainSetup pluginModule
+
+/-- Elaborates a module with the plugin and further modules among its imports and with options of its own. -/
+def elaborateWithPlugin (moduleName : Name) (further : Array Name) (adjusted : Options → Options) :
+    IO Elaborated := do
+  let provenance : Provenance ← provenanceOf moduleName
+  let setup? : Option ModuleSetup ← readSetup? moduleName provenance
+  let setup : ModuleSetup := setup?.getD (plainSetup moduleName)
+  let plugin : ModuleSetup ← readPluginSetup
+  for library in setup.dynlibs ++ plugin.dynlibs do
+    loadDynlib library
+  let source : String ← IO.FS.readFile provenance.file
+  let input : Parser.InputContext := Parser.mkInputContext source provenance.file.toString
+  let (header, parserState, headerMessages) ← Parser.parseHeader input
+  -- What `simp` used is of no interest here.
+  let options : Options := adjusted ((elaborationOptions setup).set `tactic.simp.trace false)
+  let own : Array Import := (HeaderSyntax.imports header).map fun (item : Import) => { module := item.module }
+  let added : Array Import := (#[pluginModule] ++ further).map fun (name : Name) => { module := name }
+  let (env, messages) ← processHeaderCore (HeaderSyntax.startPos header) (own ++ added) false options headerMessages
+    input 0 (setup.plugins ++ plugin.plugins) (mainModule := moduleName)
+  let elaborated : Elaborated ← elaborateCommands input parserState env messages options
+  match elaborated.errors[0]? with
+  | none => pure ()
+  | some first =>
+    IO.eprintln s!"{elaborated.errors.size} errors in {moduleName} beside the plugin, the first one: {first}"
+  return elaborated
+
+/-! ## At the statements -/
+
+/-- A theorem whose statement the tactic is tried on. -/
 structure Target where
   /-- The theorem. -/
   name : Name
@@ -33,17 +77,8 @@ structure Target where
   env : Environment
   /-- The options and open namespaces where its proof stands. -/
   context : ContextInfo
-  /-- The line of its proof. -/
-  line : Nat
-
-/-- How a trial ended. -/
-structure Trial where
-  /-- Whether the goal was closed. -/
-  closed : Bool
-  /-- How long it took. -/
-  milliseconds : Nat
-  /-- What the tactic said when it failed. -/
-  message : String
+  /-- Where its proof stands. -/
+  place : Position
 
 /-- Adds the declaration whose body a node is; `env` is the environment before its command. -/
 def addTarget (env : Environment) (context : ContextInfo) (info : Info) (found : Array Target) : Array Target :=
@@ -52,8 +87,7 @@ def addTarget (env : Environment) (context : ContextInfo) (info : Info) (found :
     match context.parentDecl?, custom.stx.getPos? with
     | some name, some position =>
       if custom.value.typeName == ``Term.BodyInfo then
-        let place : Position := context.fileMap.toPosition position
-        found.push { name := name, env := env, context := context, line := place.line }
+        found.push { name := name, env := env, context := context, place := context.fileMap.toPosition position }
       else
         found
     | _, _ => found
@@ -75,132 +109,64 @@ def targetsOf (start : Environment) (trees : PersistentArray InfoTree) : Array T
 def isSampled (fraction : Nat) (name : Name) : Bool :=
   fraction ≤ 1 || (fnv1a name.toString.toUTF8).toNat % fraction == 0
 
-/-- The module that brings the tactic. -/
-def pluginModule : Name := `LeanHammerExt.Hammer
-
-/-- The libraries that Lake loads for the plugin. Without them `duper` is interpreted, and far slower than elsewhere. -/
-def readPluginSetup : IO ModuleSetup := do
-  let provenance : Provenance ← provenanceOf pluginModule
-  match ← readSetup? pluginModule provenance with
-  | some setup => return setup
-  | none =>
-    IO.eprintln s!"Lake tells nothing about {pluginModule}; `duper` is interpreted, and slower than elsewhere"
-    return plainSetup pluginModule
-
-/-- Elaborates a source file with the plugin among its imports. -/
-def elaborateWithPlugin (moduleName : Name) (file : FilePath) (setup : ModuleSetup) : IO Elaborated := do
-  let plugin : ModuleSetup ← readPluginSetup
-  for library in setup.dynlibs ++ plugin.dynlibs do
-    loadDynlib library
-  let source : String ← IO.FS.readFile file
-  let input : Parser.InputContext := Parser.mkInputContext source file.toString
-  let (header, parserState, headerMessages) ← Parser.parseHeader input
-  let options : Options := elaborationOptions setup
-  let own : Array Import := (HeaderSyntax.imports header).map fun (item : Import) => { module := item.module }
-  let imports : Array Import := own ++ #[{ module := pluginModule }]
-  let (env, messages) ← processHeaderCore (HeaderSyntax.startPos header) imports false options headerMessages
-    input 0 (setup.plugins ++ plugin.plugins) (mainModule := moduleName)
-  elaborateCommands input parserState env messages options
-
-/-- Runs a tactic on a statement; says whether it proves it completely. -/
-def closes (type : Expr) (tactic : Syntax) : MetaM Bool := do
-  let goal : Expr ← mkFreshExprSyntheticOpaqueMVar type
-  let (rest, _) ← Elab.runTactic goal.mvarId! tactic
-  let proof : Expr ← instantiateMVars goal
-  return rest.isEmpty && !proof.hasExprMVar && !proof.hasSorry
-
-/-- The same, with the text of the exception when it fails. -/
-def verdict (type : Expr) (tactic : Syntax) : CoreM (Except String Bool) :=
-  tryCatchRuntimeEx
-    (do
-      let closed : Bool ← MetaM.run' (closes type tactic)
-      return Except.ok closed)
-    (fun (exception : Exception) => do
-      let text : String ← exception.toMessageData.toString
-      return Except.error text)
-
-/-- Tries a tactic on a theorem. -/
-def tryTactic (target : Target) (type : Expr) (tactic : Syntax) : IO Trial := do
+/-- Tries a tactic on the statement of a theorem. -/
+def tryStatement (target : Target) (type : Expr) (text : String) : IO Trial := do
   let context : Core.Context := {
     fileName := "<proof_rate>"
     fileMap := target.context.fileMap
-    -- What `simp` used is of no interest here.
-    options := target.context.options.set `tactic.simp.trace false
+    options := target.context.options
     currNamespace := target.context.currNamespace
     openDecls := target.context.openDecls
-    maxHeartbeats := 0
   }
   let state : Core.State := {
     env := target.env.setExporting false
     ngen := target.context.ngen
     auxDeclNGen := { namePrefix := target.name }
   }
-  let started : Nat ← IO.monoMsNow
-  let finished : Except IO.Error (Except String Bool × Core.State) ←
-    EIO.toBaseIO ((verdict type tactic).toIO context state)
-  let spent : Nat := (← IO.monoMsNow) - started
-  match finished with
-  | .ok (.ok closed, _) =>
-    return { closed := closed, milliseconds := spent, message := if closed then "" else "goals are left" }
-  | .ok (.error text, _) => return { closed := false, milliseconds := spent, message := text }
-  | .error error => return { closed := false, milliseconds := spent, message := toString error }
-
-/-- The mark of the lines that hold results; the file may print, too. -/
-def resultMark : String := "proof-rate "
-
-/-- A result on one line. -/
-def resultLine (target : Target) (trial : Trial) : String :=
-  resultMark ++ Json.object [
-    ("theorem", Json.text target.name.toString),
-    ("line", Json.number target.line),
-    ("closed", Json.boolean trial.closed),
-    ("milliseconds", Json.number trial.milliseconds),
-    ("message", Json.text trial.message)
-  ]
-
-/-- The premises that are known to close a theorem, by its name. -/
-def readKnown (file? : Option String) : IO Lean.Json :=
-  match file? with
-  | none => return Lean.Json.mkObj []
-  | some file => do
-    let text : String ← IO.FS.readFile file
-    match Lean.Json.parse text with
-    | .ok json => return json
-    | .error reason => throw (IO.userError s!"{file}: {reason}")
-
-/-- The tactic for one theorem: `{known}` stands for the premises that are known to close it. -/
-def tacticText (template : String) (known : Lean.Json) (name : Name) : String :=
-  let premises : Array String :=
-    match known.getObjValAs? (Array String) name.toString with
-    | .ok premises => premises
-    | .error _ => #[]
-  let terms : String := if premises.isEmpty then "" else "[" ++ ", ".intercalate premises.toList ++ "]"
-  template.replace "{known}" terms
+  let action : MetaM Trial := do
+    let goal : Expr ← mkFreshExprSyntheticOpaqueMVar type
+    tryGoal goal.mvarId! text
+  let (trial, _) ← (MetaM.run' action).toIO context state
+  return trial
 
 /-- Tries a tactic on the sampled theorems of a module and prints a line for each. -/
-def tryModule (moduleName : Name) (template : String) (known? : Option String) (fraction : Nat) :
+def tryStatements (moduleName : Name) (template : String) (known? : Option String) (fraction : Nat) :
     IO Unit := do
   let known : Lean.Json ← readKnown known?
-  let provenance : Provenance ← provenanceOf moduleName
-  let setup? : Option ModuleSetup ← readSetup? moduleName provenance
-  let setup : ModuleSetup := setup?.getD (plainSetup moduleName)
-  let elaborated : Elaborated ← elaborateWithPlugin moduleName provenance.file setup
-  match elaborated.errors[0]? with
-  | none => pure ()
-  | some first =>
-    IO.eprintln s!"{elaborated.errors.size} errors in {moduleName} beside the plugin, the first one: {first}"
+  let elaborated : Elaborated ← elaborateWithPlugin moduleName #[] id
   let output : IO.FS.Stream ← IO.getStdout
   for target in targetsOf elaborated.start elaborated.trees do
     if isSampled fraction target.name && !isPrivateName target.name then
       match elaborated.env.find? target.name with
       | some (.thmInfo theoremInfo) =>
-        let text : String := "(" ++ tacticText template known target.name ++ ")"
-        match Parser.runParserCategory target.env `tactic text with
-        | .error reason => throw (IO.userError s!"the tactic `{text}` does not parse: {reason}")
-        | .ok tactic =>
-          let trial : Trial ← tryTactic target theoremInfo.type tactic
-          IO.println ("\n" ++ resultLine target trial)
-          output.flush
+        let trial : Trial ← tryStatement target theoremInfo.type (tacticText template known target.name)
+        IO.println ("\n" ++ resultLine target.name target.place trial)
+        output.flush
       | _ => pure ()
+
+/-! ## At the steps -/
+
+/-- The module that tries the tactic at each step. -/
+def stepsModule : Name := `ProofRate.Steps
+
+/-- The options that make it do so, for one in `fraction` goals. -/
+def stepOptions (fraction : Nat) (options : Options) : Options :=
+  let sampled : Options := options.set `linter.tacticAnalysis.tryAtEachStep.fraction fraction
+  sampled.set `linter.tacticAnalysis.proofRate true
+
+/-- Tries the tactic in `TRY_AT_EACH_STEP_TACTIC` at the sampled steps of a module and prints a line for each. -/
+def trySteps (moduleName : Name) (fraction : Nat) : IO Unit := do
+  match ← IO.getEnv "TRY_AT_EACH_STEP_TACTIC" with
+  | none => throw (IO.userError "TRY_AT_EACH_STEP_TACTIC is not set; it holds the tactic, as `proof_rate_trial \"…\"`")
+  | some tactic =>
+    let elaborated : Elaborated ← elaborateWithPlugin moduleName #[stepsModule] (stepOptions fraction)
+    -- The hook passes in silence over a tactic that it cannot read.
+    match Parser.runParserCategory elaborated.env `tactic tactic with
+    | .error reason => throw (IO.userError s!"TRY_AT_EACH_STEP_TACTIC does not parse: {reason}")
+    | .ok _ => pure ()
+    for message in elaborated.messages.toList do
+      let text : String ← message.data.toString
+      if text.startsWith resultMark then
+        IO.println text
 
 end LeanHammerExt.ProofRate
