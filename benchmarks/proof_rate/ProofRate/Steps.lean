@@ -82,10 +82,19 @@ def tryBefore (goal : MVarId) (template : String) (file? : Option String) : Meta
       let known : Lean.Json ← knownPremises file?
       withEnv (env.setExporting false) (tryGoal goal (tacticText template known name))
 
+/-- The same; what is wrong around the trial, such as a file that cannot be read, is its message. -/
+def tryBeforeOrTell (goal : MVarId) (template : String) (file? : Option String) : MetaM Trial :=
+  tryCatchRuntimeEx
+    (tryBefore goal template file?)
+    (fun (exception : Exception) => do
+      let text : String ← exception.toMessageData.toString
+      return untried text)
+
 /-- Tries a tactic on the main goal, notes how that ended, and fails when the goal is not closed. -/
 def runTrial (template : String) (file? : Option String) : TacticM Unit := do
   let goal : MVarId ← getMainGoal
-  let trial : Trial ← tryBefore goal template file?
+  -- The hook takes every exception for a failure, so that a trial without a note would be lost.
+  let trial : Trial ← tryBeforeOrTell goal template file?
   trialRef.set (some trial)
   unless trial.closed do
     throwError trial.message
