@@ -9,7 +9,8 @@ its score, and the order among rows that a query fits equally well. This is the 
 2. What many statements use before what few use; among equals what belongs to something that many use (`Nat.add_comm`
    before `Dyadic.add_comm`).
 3. The shorter name before the longer one.
-4. What is current before what is deprecated, and what stands for itself before fields and constructors.
+4. What is current before what is deprecated, and what stands for itself before fields, constructors and what its author
+   calls a step on the way (`cauchy_schwarz_aux'`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from sidecar.corpus.policy import META_LIBRARIES, TACTIC_MODULES
 from sidecar.corpus.records import KINDS
 from sidecar.index.index import Index
+from sidecar.text.names import components, name_words
 
 FloatArray = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
@@ -34,7 +36,9 @@ USE_EXPONENT: Final = 0.25
 META_FACTOR: Final = 0.15
 DEPRECATED_FACTOR: Final = 0.4
 MEMBER_FACTOR: Final = 0.4
-"""Factors on the score of the meta level, of what is deprecated, and of fields, constructors and parent projections."""
+AUXILIARY_FACTOR: Final = 0.4
+"""Factors on the score of the meta level, of what is deprecated, of fields, constructors and parent projections, and of
+what has `aux` among the words of its own name."""
 
 _MEMBERS: Final = ("ctor", "field", "parent_proj")
 _META_ROOTS: Final = tuple(f"{library}." for library in META_LIBRARIES)
@@ -72,6 +76,7 @@ class Priors:
         factors[self.meta] *= META_FACTOR
         factors[index.deprecated] *= DEPRECATED_FACTOR
         factors[np.isin(index.kinds, [KINDS.index(kind) for kind in _MEMBERS])] *= MEMBER_FACTOR
+        factors[np.fromiter(map(_auxiliary, names), dtype=np.bool_, count=len(names))] *= AUXILIARY_FACTOR
         self.factors: FloatArray = factors
 
     def order(self, rows: RowArray, fit: FloatArray | None = None) -> RowArray:
@@ -90,6 +95,11 @@ class Priors:
 
 def _numbers(values: Iterable[int]) -> FloatArray:
     return np.fromiter(values, dtype=np.float32)
+
+
+def _auxiliary(name: str) -> bool:
+    # Few names hold the letters, and only these are cut into words.
+    return "aux" in name.lower() and "aux" in name_words(components(name)[-1])
 
 
 def _within(module: str) -> bool:
