@@ -178,7 +178,8 @@ def report(
                 if system != model:
                     apart = metrics.paired_difference(one, values[model][metric])
                     figures.append((on, f"{system} − {model}", metric, apart))
-    for purpose, what in (("goal", "one goal"), ("question", "one question")):
+    purposes: tuple[tuple[Purpose, str], ...] = (("goal", "one goal"), ("question", "one question"))
+    for purpose, what in purposes:
         base = times[model][purpose]
         for system, kinds in times.items():
             milliseconds = kinds[purpose]

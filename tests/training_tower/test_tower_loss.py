@@ -139,7 +139,7 @@ def test_in_pieces_the_loss_has_the_value_and_the_gradient_of_the_whole(monkeypa
     answers = _answers([[0, 2], [4]], [[], [1]], TEACHER)
     whole = _gradient(answers)
     assert whole[0] == pytest.approx(_loss(QUERIES, answers), rel=1e-6)
-    monkeypatch.setattr(losses, "ROWS", 1)
+    monkeypatch.setattr(losses, "SCORES", 1)
     pieces = _gradient(answers)
     assert pieces[0] == pytest.approx(whole[0], rel=1e-6)
     assert torch.allclose(pieces[1], whole[1], atol=1e-6)

@@ -22,8 +22,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-ROWS: float = 1 << 25
-"""Scores that are held at one time; bounds the memory of a step."""
+SCORES: int = 1 << 23
+"""Scores that are held at one time: bounds the memory of a step, and stays near the caches of a CPU."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -156,7 +156,7 @@ class FrozenSoftmaxLoss(nn.Module):
         documents = self.documents
         if answers.documents is not None:
             documents = documents[torch.from_numpy(answers.documents).to(documents.device)]
-        at_once = max(1, math.floor(ROWS / len(documents)))
+        at_once = max(1, math.floor(SCORES / len(documents)))
         gradient = torch.zeros_like(queries)
         total = torch.zeros((), device=queries.device)
         for begin in range(0, len(queries), at_once):
