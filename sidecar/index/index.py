@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sidecar.corpus.imports import ImportGraph
 from sidecar.corpus.records import Declaration
 from sidecar.encoder.base import Encoder
-from sidecar.encoder.threads import model_threads
+from sidecar.encoder.threads import usable_cores
 from sidecar.encoder.tower import documents_of
 from sidecar.errors import SidecarError
 from sidecar.index.constants import ConstantTable
@@ -109,8 +109,7 @@ class Index:
         Args:
             folder: Its folder.
             device: Where vectors are searched: `cpu`, or a torch device such as `cuda`.
-            threads: Threads that share a search on a CPU; 0 for half the usable cores, at most 4:
-                other rankings are made meanwhile.
+            threads: Threads that share a search on a CPU; 0 for every usable core, at most 4.
 
         Raises:
             SidecarError: `not_found` when there is no index; `conflict` when it is damaged, foreign or of another
@@ -121,7 +120,7 @@ class Index:
             fault = "its files do not fit together"
             try:
                 check_tables(folder, manifest)
-                index = cls(folder, manifest, device, model_threads(threads))
+                index = cls(folder, manifest, device, threads or min(usable_cores(), 4))
             except (OSError, ValueError, sqlite3.DatabaseError, SidecarError) as error:
                 # Either a file is broken, or the folder was replaced while we were opening it.
                 fault = str(error) or type(error).__name__

@@ -51,7 +51,7 @@ WEIGHTS: Final[dict[str, float]] = {"neural": 1.0, "symbolic": 1.5, "locality": 
 RANK_CONSTANT: Final = 20.0
 """Constant of the fusion: smaller than usual, so that the first ranks of each method keep their lead."""
 
-POOL: Final = 512
+POOL: Final = 256
 """Premises of each method that take part in the fusion, or k if that is more."""
 
 KEPT_BLOCKS: Final = 4
@@ -159,13 +159,12 @@ class PremiseSelector:
             blocks = await self._prepare(request, environment)
         with clock.stage("normalise"):
             question = await asyncio.to_thread(self._question, request, environment, blocks)
-        # Encoding takes many short steps, each of which would wait for Python's lock while other rankings are made;
-        # the search by the vector takes few long steps without it, beside which they cost less than by themselves.
-        vector = None if question.text is None else await self._encode(question.text, clock)
-        rankings, neural = await asyncio.gather(
+        # The search by the vector takes all cores and most of the memory's bandwidth, so nothing is done beside it.
+        vector, rankings = await asyncio.gather(
+            self._encode(question.text, clock),
             asyncio.to_thread(self._rank, request, question, blocks, clock),
-            asyncio.to_thread(self._rank_by_vector, request, question, blocks, vector, clock),
         )
+        neural = await asyncio.to_thread(self._rank_by_vector, request, question, blocks, vector, clock)
         return question, blocks, rankings | neural
 
     async def _environment(self, environment: str | None) -> Environment | None:
@@ -235,7 +234,9 @@ class PremiseSelector:
             namespace = components(request.namespace or "")
         return Place(namespace, module, imports or (), row)
 
-    async def _encode(self, text: str, clock: Clock) -> FloatArray:
+    async def _encode(self, text: str | None, clock: Clock) -> FloatArray | None:
+        if text is None:
+            return None
         with clock.stage("encode"):
             vectors = await self._batcher.encode([text], "goal")
         return np.asarray(vectors[0], dtype=np.float32)
