@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sidecar.encoder.folder import EncoderDescription
+from training.markdown import items, paragraph, shown, table
 
 FILE: Final = "README.md"
 
@@ -19,11 +20,12 @@ _SAID: Final = (
     ("temperature", "τ"),
     ("learning_rate", "Highest learning rate, cosine"),
     ("warmup", "Warm-up, part of the steps"),
-    ("dropout", "Dropout (None: the model's own)"),
-    ("layers", "Layers kept (None: all)"),
+    ("dropout", "Dropout (none: the model's own)"),
+    ("layers", "Layers kept (none: all)"),
+    ("question_share", "Part of a batch that is questions"),
     ("naive", "Naive data"),
     ("hard_negatives", "Mined negatives"),
-    ("pairs", "Training states (None: all)"),
+    ("pairs", "Training states (none: all)"),
     ("bfloat16", "bfloat16"),
     ("seed", "Seed"),
 )
@@ -40,67 +42,73 @@ def model_card(
         metrics: Rows of the run's metrics.
     """
     settings, trained, result = record["settings"], record["trained_on"], record["result"]
-    probes = [row for row in metrics if "recall@32" in row]
     kind = "token table" if description.type == "static" else "transformer"
     lines = [
         "---",
         "license: apache-2.0",
         "tags: [lean4, premise-selection, sentence-similarity]",
         "---",
+        "",
         f"# Premise selector `{settings['preset']}`",
         "",
-        f"A {kind} that gives Lean 4 proof states and premises vectors whose cosine says whether the premise helps.",
-        f"It reads at most {description.max_tokens} tokens of a text as `sidecar.text` spells it, and nothing else:",
-        "",
+        *paragraph(
+            f"A {kind} that gives Lean 4 proof states and premises vectors whose cosine says whether the premise helps."
+            f" It reads at most {description.max_tokens} tokens of a text as `sidecar.text` spells it, and nothing else:"
+        ),
         "```python",
         "from sidecar.encoder.load import load_encoder",
+        "",
         'vectors = load_encoder("FOLDER").encode(texts, "goal")',
         "```",
         "",
         "## Training",
         "",
-        f"{trained['pairs']:,} (state, premise) pairs of {trained['states']:,} states, {record['source']['format']}"
-        f" divided by {record['source']['split']}; {result['steps']} steps, {result['seconds'] / 60:.0f} minutes on"
-        f' {record["machine"]}. Masked contrastive loss of "Premise Selection for a Lean Hammer" (Zhu et al. 2025).',
-        "",
-        "| setting | value |",
-        "|---|---|",
-        *(f"| {label} | {_shown(settings[name])} |" for name, label in _SAID),
-        "",
-        "Hashes of every input, versions and what decontamination removed stand in `run.json`;"
-        " `loss.png` and `recall.png` show the run.",
-        "",
+        *paragraph(
+            f"{trained['pairs']:,} (state, premise) pairs of {trained['states']:,} states, {record['source']['format']}"
+            f" divided by {record['source']['split']}; {result['steps']} steps, {result['seconds'] / 60:.0f} minutes on"
+            f' {record["machine"]}. Masked contrastive loss of "Premise Selection for a Lean Hammer" (Zhu et al. 2025).'
+        ),
+        *table(("setting", "value"), ((label, shown(settings[name])) for name, label in _SAID if name in settings)),
+        *_about_questions(trained.get("questions", {})),
+        *paragraph(
+            "Hashes of every input, versions and what decontamination removed stand in `run.json`; `loss.png` and"
+            " `recall.png` show the run."
+        ),
         "## Figures",
         "",
-    ]
-    if probes:
-        names = [name for name in probes[0] if name.startswith("recall@")]
-        lines += [
-            "A sample of validation goals among a sample of premises, before and after training. These figures compare"
-            " states of this run and nothing else; full evaluations stand in `benchmarks/`.",
-            "",
-            "| step | " + " | ".join(names) + " |",
-            "|---" * (len(names) + 1) + "|",
-            *(
-                f"| {int(row['step'])} | " + " | ".join(f"{row[name]:.3f}" for name in names) + " |"
-                for row in ([probes[0], probes[-1]] if len(probes) > 1 else probes)
-            ),
-        ]
-    else:
-        lines.append("The run was not probed.")
-    lines += [
-        "",
+        *_figures([row for row in metrics if "recall@32" in row]),
         "## Limits",
         "",
-        "- The positives are premises that proofs cite; what automation uses beside them was seen as irrelevant.",
-        "- Mathlib's style and vocabulary; other libraries were not part of the training.",
-        "- Texts spelled otherwise than by `sidecar.text` give vectors that mean little.",
-        "",
+        *items(
+            (
+                "The positives are premises that proofs cite; what automation uses beside them was seen as irrelevant.",
+                "Mathlib's style and vocabulary; other libraries were not part of the training.",
+                "Texts spelled otherwise than by `sidecar.text` give vectors that mean little.",
+            )
+        ),
     ]
     return "\n".join(lines)
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value == "" else str(value)
+def _figures(probes: Sequence[Mapping[str, float]]) -> list[str]:
+    if not probes:
+        return paragraph("The run was not probed.")
+    names = [name for name in probes[0] if name.startswith("recall@")]
+    chosen = [probes[0], probes[-1]] if len(probes) > 1 else probes
+    return [
+        *paragraph(
+            "A sample of validation goals among a sample of premises, before and after training. These figures compare"
+            " states of this run and nothing else; full evaluations stand in `benchmarks/`."
+        ),
+        *table(("step", *names), ((str(int(row["step"])), *(f"{row[name]:.3f}" for name in names)) for row in chosen)),
+    ]
+
+
+def _about_questions(questions: Mapping[str, Any]) -> list[str]:
+    """What was asked beside goals; a record from before there were questions says nothing."""
+    if not questions.get("pairs"):
+        return []
+    return paragraph(
+        f"Beside goals it learned from {questions['pairs']:,} questions: docstrings, and what was given besides. Those"
+        f" that an evaluation asks, or whose answers it wants, were left out ({questions['left_out']:,})."
+    )
