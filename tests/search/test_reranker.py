@@ -128,10 +128,10 @@ async def test_a_server_without_a_reranker_says_so(engine: SearchEngine) -> None
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random classifier with one label over the words of the made-up library."""
     folder = tmp_path_factory.mktemp("reranker") / "tiny"
-    return _write_classifier(folder, labels=1)
+    return write_classifier(folder, labels=1)
 
 
-def _write_classifier(folder: Path, labels: int) -> Path:
+def write_classifier(folder: Path, labels: int) -> Path:
     import torch
     from tokenizers import Tokenizer
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
@@ -180,7 +180,7 @@ def test_what_is_no_reranker_is_refused_by_name(tmp_path: Path, cross_encoder: P
     with pytest.raises(SidecarError) as caught:
         load_reranker(str(tmp_path / "empty"))
     assert caught.value.code == "bad_request"
-    three = _write_classifier(tmp_path / "three", labels=3)
+    three = write_classifier(tmp_path / "three", labels=3)
     with pytest.raises(SidecarError, match="tells 3 classes apart"):
         load_reranker(str(three))
 

@@ -133,7 +133,7 @@ def _questions(
     evaluation: Mapping[str, Sequence[PremiseExample]],
     wanted: int,
 ) -> list[TowerQuery]:
-    """Given questions, and as many of those that declarations make as a run can use beside them."""
+    """Given questions, and of those that declarations make as many as the run asks, and no fewer than were given."""
     if not places.evaluation_queries:
         raise SidecarError(
             "bad_request",
@@ -144,7 +144,7 @@ def _questions(
     hidden = frozenset(example.theorem for part in evaluation.values() for example in part)
     forbidden = Forbidden(_read(places.evaluation_queries))
     given = _given([one for one in _read(places.questions) if not forbidden.forbids_example(one)], index)
-    return [*given, *question_queries(index, forbidden, hidden, wanted, settings.seed)]
+    return [*given, *question_queries(index, forbidden, hidden, max(wanted, len(given)), settings.seed)]
 
 
 def _read(files: Sequence[Path]) -> list[SearchExample]:
