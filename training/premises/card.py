@@ -53,7 +53,8 @@ def model_card(
         "",
         *paragraph(
             f"A {kind} that gives Lean 4 proof states and premises vectors whose cosine says whether the premise helps."
-            f" It reads at most {description.max_tokens} tokens of a text as `sidecar.text` spells it, and nothing else:"
+            f" It reads at most {description.max_tokens} tokens of a text as `sidecar.text` spells it, and nothing"
+            " else:"
         ),
         "```python",
         "from sidecar.encoder.load import load_encoder",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sidecar.encoder.folder import EncoderDescription
+from training.markdown import paragraph, shown, table
 from training.tower.probe import DOCUMENT_MODEL, SHARED, TOWER
 
 FILE: Final = "README.md"
@@ -43,57 +44,53 @@ def tower_card(
     """
     settings, trained, result = record["settings"], record["trained_on"], record["result"]
     documents = record["inputs"]["index"]
-    probes = [row for row in metrics if TOWER in row]
     lines = [
         "---",
         "license: apache-2.0",
         "tags: [lean4, premise-selection, sentence-similarity]",
         "---",
+        "",
         f"# Query tower for documents of `{documents['encoder']}`",
         "",
-        "Encodes Lean 4 goals and questions, fast, into the space of the vectors that"
-        f" `{documents['encoder']}` (fingerprint `{documents['documents']}`) made of declarations; an index of other"
-        f" vectors is refused. It reads at most {description.max_tokens} tokens of a text as `sidecar.text` spells it.",
-        "",
+        *paragraph(
+            "Encodes Lean 4 goals and questions, fast, into the space of the vectors that"
+            f" `{documents['encoder']}` (fingerprint `{documents['documents']}`) made of declarations; an index of"
+            f" other vectors is refused. It reads at most {description.max_tokens} tokens of a text as `sidecar.text`"
+            " spells it."
+        ),
         "```sh",
         "lean-sidecar serve --index INDEX --encoder FOLDER",
         "```",
         "",
         "## Training",
         "",
-        f"{trained['pairs']:,} (goal, premise) pairs of {trained['states']:,} goals and {trained['questions']:,}"
-        f" questions to draw from; {result['steps']} steps, {result['seconds'] / 60:.0f} minutes on"
-        f" {record['machine']}. Softmax over the frozen documents, and divergence from the query side of their model.",
-        "",
-        "| setting | value |",
-        "|---|---|",
-        *(f"| {label} | {_shown(settings[name])} |" for name, label in _SAID),
-        "",
-        "Hashes of every input, versions and what decontamination removed stand in `run.json`;"
-        " `loss.png` and `recall.png` show the run.",
-        "",
+        *paragraph(
+            f"{trained['pairs']:,} (goal, premise) pairs of {trained['states']:,} goals and {trained['questions']:,}"
+            f" questions to draw from; {result['steps']} steps, {result['seconds'] / 60:.0f} minutes on"
+            f" {record['machine']}. Softmax over the frozen documents, and divergence from the query side of their"
+            " model."
+        ),
+        *table(("setting", "value"), ((label, shown(settings[name])) for name, label in _SAID)),
+        *paragraph(
+            "Hashes of every input, versions and what decontamination removed stand in `run.json`; `loss.png` and"
+            " `recall.png` show the run."
+        ),
         "## Figures",
         "",
+        *_figures([row for row in metrics if TOWER in row]),
     ]
-    if probes:
-        names = (TOWER, DOCUMENT_MODEL, SHARED)
-        lines += [
+    return "\n".join(lines)
+
+
+def _figures(probes: Sequence[Mapping[str, float]]) -> list[str]:
+    if not probes:
+        return paragraph("The run was not probed.")
+    names = (TOWER, DOCUMENT_MODEL, SHARED)
+    chosen = [probes[0], probes[-1]] if len(probes) > 1 else probes
+    return [
+        *paragraph(
             "A sample of validation goals, before and after training. These figures compare states of this run and"
-            " nothing else; `python -m benchmarks.tower` judges.",
-            "",
-            "| step | " + " | ".join(names) + " |",
-            "|---" * (len(names) + 1) + "|",
-            *(
-                f"| {int(row['step'])} | " + " | ".join(f"{row[name]:.3f}" for name in names) + " |"
-                for row in ([probes[0], probes[-1]] if len(probes) > 1 else probes)
-            ),
-        ]
-    else:
-        lines.append("The run was not probed.")
-    return "\n".join([*lines, ""])
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)
+            " nothing else; `python -m benchmarks.tower` judges."
+        ),
+        *table(("step", *names), ((str(int(row["step"])), *(f"{row[name]:.3f}" for name in names)) for row in chosen)),
+    ]
