@@ -78,11 +78,16 @@ async def measure(options: argparse.Namespace, folder: str, queries: Sequence[Se
             reranker.close()
             await batcher.close()
     on = f"search, {reranking.CANDIDATES} candidates"
-    for system, milliseconds in ((f"without {name}", figures[0]), (name, figures[1])):
-        value, count = median(milliseconds), len(milliseconds)
-        print(f"{on:28} {system:48} p50_ms {value:10.1f}  n={count}")
+    ratio = median(slow / fast for fast, slow in zip(*figures, strict=True))
+    lines = [
+        (f"without {name}", "p50_ms", median(figures[0])),
+        (name, "p50_ms", median(figures[1])),
+        (name, "times as long as without", ratio),
+    ]
+    for system, metric, value in lines:
+        print(f"{on:28} {system:48} {metric:24} {value:10.1f}  n={len(figures[0])}")
         if options.record:
-            record("reranker", on, system, "p50_ms", value, count)
+            record("reranker", on, system, metric, value, len(figures[0]))
     for system, outcomes in judged.items():
         for metric, values in outcomes.items():
             figure = metrics.bootstrap(values)
