@@ -1,11 +1,12 @@
 """How well declarations are found for questions with known answers, by any number of systems in one run.
 
-Usage: `python -m benchmarks.retrieval --index [LABEL=]FOLDER [--index …] --queries FILE [--rewriter NAME]… [--run
-FOLDER]… [--output FOLDER] [--add] [--record]`.
+Usage: `python -m benchmarks.retrieval --index [LABEL=]FOLDER[@ENCODER] [--index …] --queries FILE [--rewriter NAME]…
+[--reranker NAME] [--run FOLDER]… [--output FOLDER] [--add] [--record]`.
 
 Systems: `bm25` (words alone), and for each index its encoder alone by its name or LABEL (`static`, `small`), the search
 as it is served without a rewriter (`fused static`), and with each rewriter (`fused static + vocabulary`). Rewriters are
-`off`, `vocabulary` and `MODEL@ADDRESS` of an endpoint; the first two by default.
+`off`, `vocabulary` and `MODEL@ADDRESS` of an endpoint; the first two by default. ENCODER is a query tower that was
+trained for the index, in place of its own encoder. With `--reranker` each search is also judged with a cross-encoder.
 
 Measures: nDCG@1/5/10, recall@10/50/100 (any right answer counts) and MRR, with 95 % bootstrap intervals, for all
 queries of the file, each of its sets, short and long ones, and those whose targets training has seen or not. What it
@@ -52,9 +53,10 @@ Ranks = dict[str, list[int]]
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--index", action="append", required=True, help="FOLDER or LABEL=FOLDER; may be given again")
+    parser.add_argument("--index", action="append", required=True, help="[LABEL=]FOLDER[@ENCODER]; may be given again")
     parser.add_argument("--queries", type=Path, required=True, help="file of queries with known answers")
     parser.add_argument("--rewriter", action="append", help="off, vocabulary or MODEL@ADDRESS; may be given again")
+    parser.add_argument("--reranker", help="cross-encoder: its folder, or hub:owner/model")
     parser.add_argument("--prompt", type=Path, help="instruction for a model that rewrites")
     parser.add_argument("--run", type=Path, action="append", help="run of a retriever, for seen and unseen targets")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/plots"), help="folder of tables and plots")
@@ -73,6 +75,7 @@ def main() -> None:
             Wanted.read(said),
             words=number == 0 and "bm25" not in earlier,
             rewriters=tuple(dict.fromkeys(options.rewriter or (OFF, VOCABULARY))),
+            reranker=options.reranker,
             prompt=options.prompt,
             replies=options.output / "replies",
             threads=options.threads,

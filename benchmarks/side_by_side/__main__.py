@@ -1,6 +1,6 @@
 """Blind side-by-side comparison of search systems.
 
-    python -m benchmarks.side_by_side prepare --index [LABEL=]FOLDER … --queries FILE --output FOLDER
+    python -m benchmarks.side_by_side prepare --index [LABEL=]FOLDER[@ENCODER] … --queries FILE --output FOLDER
     python -m benchmarks.side_by_side judge FOLDER --judge MODEL@ADDRESS [--judge MODEL@ADDRESS]
     python -m benchmarks.side_by_side page FOLDER
     python -m benchmarks.side_by_side report FOLDER [--download FILE]…
@@ -40,10 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     prepare = commands.add_parser("prepare", help="ask every system")
-    prepare.add_argument("--index", action="append", required=True, help="FOLDER or LABEL=FOLDER; may be given again")
+    prepare.add_argument("--index", action="append", required=True, help="[LABEL=]FOLDER[@ENCODER]; may be given again")
     prepare.add_argument("--queries", type=Path, required=True, help="file of queries")
     prepare.add_argument("--output", type=Path, required=True, help="folder of the comparison")
     prepare.add_argument("--rewriter", action="append", help="off, vocabulary or MODEL@ADDRESS; may be given again")
+    prepare.add_argument("--reranker", help="cross-encoder: its folder, or hub:owner/model")
     prepare.add_argument("--system", action="append", help="name of a system; all when not given")
     prepare.add_argument("-k", type=int, default=5, help="declarations of an answer that are shown")
     prepare.add_argument("--sample", type=int, help="so many queries, drawn at random")
@@ -112,6 +113,7 @@ async def prepare(options: argparse.Namespace) -> None:
             Wanted.read(said),
             words=number == 0,
             rewriters=tuple(dict.fromkeys(options.rewriter or (OFF, VOCABULARY))),
+            reranker=options.reranker,
             replies=options.output / "rewrites",
             threads=options.threads,
         )

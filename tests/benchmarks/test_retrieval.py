@@ -12,7 +12,9 @@ from benchmarks import retrieval
 from sidecar.corpus.source import EXAMPLE_FOLDER
 from sidecar.errors import SidecarError
 from tests.running import small_index
+from tests.search.test_reranker import cross_encoder  # noqa: F401
 from training.search.seen import read_targets, write_targets
+from training.search.systems import Wanted
 
 ROWS = [
     ("reverse of a reversed list", "List.reverse_reverse", "short", "mathlib_docs_undergrad"),
@@ -94,13 +96,26 @@ def test_later_systems_stand_beside_earlier_ones_only_on_the_same_queries(
     queries: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(monkeypatch, queries, "--index", small_index(), "--rewriter", "off")
-    output = run(monkeypatch, queries, "--index", f"other={small_index()}", "--rewriter", "off", "--add")
+    output = run(monkeypatch, queries, "--index", f"other={small_index()}@static", "--rewriter", "off", "--add")
     ranks = json.loads((output / "queries-dev-ranks.json").read_text())["systems"]
     assert list(ranks) == ["bm25", "static", "fused static", "other", "fused other"]
     assert ranks["other"] == ranks["static"]
     queries.write_text(queries.read_text().replace("excluded", "included"))
     with pytest.raises(SystemExit, match="other queries"):
         run(monkeypatch, queries, "--index", small_index(), "--add")
+
+
+def test_a_reranker_is_judged_beside_the_search_without_it(
+    queries: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cross_encoder: Path,  # noqa: F811
+) -> None:
+    output = run(monkeypatch, queries, "--index", small_index(), "--rewriter", "off", "--reranker", str(cross_encoder))
+    ranks = json.loads((output / "queries-dev-ranks.json").read_text())["systems"]
+    assert list(ranks) == ["bm25", "static", "fused static", "fused static + reranker"]
+    # What a query names stays first, and a random model loses nothing that was found.
+    assert ranks["fused static + reranker"][1] == 1
+    assert [rank > 0 for rank in ranks["fused static + reranker"]] == [rank > 0 for rank in ranks["fused static"]]
 
 
 def test_two_systems_of_one_name_are_refused(queries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,3 +135,22 @@ def test_figures_are_recorded(queries: Path, monkeypatch: pytest.MonkeyPatch) ->
     found = {(line["set"], line["system"], line["metric"]): line["value"] for line in lines}
     assert found["queries/dev", "fused static", "recall@10"] == 0.8
     assert {system for _, system, _ in found} == {"bm25", "static", "fused static"}
+
+
+@pytest.mark.parametrize(
+    ("said", "label", "folder", "encoder"),
+    [
+        ("a/b", None, "a/b", None),
+        ("x=a/b", "x", "a/b", None),
+        ("x=a/b@tower", "x", "a/b", "tower"),
+        ("a/b@hub:owner/model", None, "a/b", "hub:owner/model"),
+        ("here=there@where", None, "here=there@where", None),
+    ],
+)
+def test_how_an_index_is_named(
+    said: str, label: str | None, folder: str, encoder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here=there@where").mkdir()
+    wanted = Wanted.read(said)
+    assert (wanted.label, wanted.folder, wanted.encoder) == (label, Path(folder), encoder)

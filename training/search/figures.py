@@ -49,21 +49,29 @@ def measure(index: Index, encoder: Encoder, queries: Sequence[SearchExample], *,
         queries: Queries with known answers.
         search: Judge the search as it is served, too.
     """
+    found = measure_ranks(index, encoder, queries, search=search)
+    return {system: figures(queries, its, own_groups) for system, its in found.items()}
+
+
+def measure_ranks(
+    index: Index, encoder: Encoder, queries: Sequence[SearchExample], *, search: bool = True
+) -> dict[str, list[int]]:
+    """The ranks behind `measure`: system → see `Ranks`."""
     return asyncio.run(_measure(index, encoder, queries, search))
 
 
-async def _measure(index: Index, encoder: Encoder, queries: Sequence[SearchExample], search: bool) -> Figures:
+async def _measure(
+    index: Index, encoder: Encoder, queries: Sequence[SearchExample], search: bool
+) -> dict[str, list[int]]:
     texts = [example.query for example in queries]
     answers = {"retriever": await vectors_alone(index, encoder)(texts, DEPTH)}
     if search:
-        from collections import Counter
-
         batcher = MicroBatcher(encoder, waiting_limit=1_024)
         try:
-            answers["search"] = await served(SearchEngine(index, batcher), Counter(), "search")(texts, DEPTH)
+            answers["search"] = await served(SearchEngine(index, batcher), "search").answer(texts, DEPTH)
         finally:
             await batcher.close()
-    return {system: figures(queries, ranks(queries, found), own_groups) for system, found in answers.items()}
+    return {system: ranks(queries, found) for system, found in answers.items()}
 
 
 def ranks(queries: Sequence[SearchExample], answers: Answers) -> list[int]:

@@ -56,9 +56,11 @@ class Wanted:
     Attributes:
         folder: The index.
         label: What stands for its encoder in the names of systems; None for the encoder's own name.
+        encoder: What encodes queries: None for the index's own encoder, or a query tower that was trained for it.
         words: BM25 over its words. It is the same for every index of a corpus, so one index is enough.
         alone: Its vectors alone.
         rewriters: The search as it is served, with each of these: `off`, `vocabulary`, or `MODEL@ADDRESS`.
+        reranker: Folder or `hub:owner/model` of a cross-encoder: each of these searches with it, too; None for none.
         prompt: File with the instruction for a model that rewrites; None for the one that comes with the package.
         replies: Folder where rewrites are kept; None to keep none.
         threads: Of the encoder and the index; 0 for half the cores.
@@ -66,43 +68,62 @@ class Wanted:
 
     folder: Path
     label: str | None = None
+    encoder: str | None = None
     words: bool = True
     alone: bool = True
     rewriters: tuple[str, ...] = (OFF, VOCABULARY)
+    reranker: str | None = None
     prompt: Path | None = None
     replies: Path | None = None
     threads: int = 0
 
     @classmethod
     def read(cls, said: str) -> Wanted:
-        """Read `FOLDER` or `LABEL=FOLDER`."""
-        label, mark, folder = said.partition("=")
-        return cls(Path(folder), label) if mark else cls(Path(said))
+        """Read `[LABEL=]FOLDER[@ENCODER]`; a folder that is there may hold any sign."""
+        label, mark, place = said.partition("=")
+        if not mark or Path(said).is_dir():
+            label, place = "", said
+        folder, mark, encoder = place.rpartition("@")
+        if not mark or Path(place).is_dir():
+            folder, encoder = place, ""
+        return cls(Path(folder), label or None, encoder or None)
 
 
 @asynccontextmanager
 async def open_systems(wanted: Wanted) -> AsyncIterator[tuple[Index, list[System]]]:
-    """Open an index with its systems: `bm25`, the encoder's label alone, `fused LABEL`, `fused LABEL + REWRITER`.
+    """Open an index with its systems.
+
+    They are `bm25`, the encoder's label alone, `fused LABEL`, `fused LABEL + REWRITER`, and these two `+ reranker`.
 
     Raises:
         SidecarError: What opening the index and its encoder raises; `bad_request` for a rewriter that is none.
     """
     rewriters = {name: make_search_rewriter(name, wanted.prompt, wanted.replies) for name in wanted.rewriters}
     with Index.open(wanted.folder, threads=wanted.threads) as index:
-        encoder = load_encoder(index.manifest.vector_entry("search").encoder, threads=wanted.threads)
+        name = wanted.encoder or index.manifest.vector_entry("search").encoder
+        encoder = load_encoder(name, threads=wanted.threads)
         label = wanted.label or encoder.name
         systems = [System("bm25", words_alone(index))] if wanted.words else []
         if wanted.alone:
             systems.append(System(label, vectors_alone(index, encoder)))
+        reranker = None
+        if wanted.reranker is not None:
+            from sidecar.search.cross_encoder import load_reranker
+
+            reranker = load_reranker(wanted.reranker, threads=wanted.threads)
         batcher = MicroBatcher(encoder, waiting_limit=1_024)
         try:
             for name, rewriter in rewriters.items():
                 full = f"fused {label}" + ("" if name == OFF else f" + {name}")
-                warnings: Counter[str] = Counter()
-                systems.append(System(full, served(SearchEngine(index, batcher, rewriter), warnings, full), warnings))
+                engine = SearchEngine(index, batcher, rewriter, reranker=reranker)
+                systems.append(served(engine, full))
+                if reranker is not None:
+                    systems.append(served(engine, f"{full} + reranker", rerank=True))
             yield index, systems
         finally:
             await batcher.close()
+            if reranker is not None:
+                reranker.close()
 
 
 def make_search_rewriter(name: str, prompt: Path | None, replies: Path | None) -> Rewriter | None:
@@ -147,10 +168,9 @@ def vectors_alone(index: Index, encoder: Encoder) -> Callable[[Sequence[str], in
     return answer
 
 
-def served(
-    engine: SearchEngine, warnings: Counter[str], name: str
-) -> Callable[[Sequence[str], int], Awaitable[Answers]]:
+def served(engine: SearchEngine, name: str, *, rerank: bool = False) -> System:
     """The search as a user gets it."""
+    warnings: Counter[str] = Counter()
 
     async def answer(queries: Sequence[str], depth: int) -> Answers:
         places = asyncio.Semaphore(AT_ONCE)
@@ -158,7 +178,7 @@ def served(
 
             async def one(query: str) -> list[str]:
                 async with places:
-                    found = await engine.search(SearchRequest(query, depth))
+                    found = await engine.search(SearchRequest(query, depth, rerank=rerank))
                 progress.advance()
                 warnings.update(warning.code for warning in found.warnings)
                 return [result.name for result in found.results]
@@ -171,4 +191,4 @@ def served(
                 raise errors.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    return answer
+    return System(name, answer, warnings)
