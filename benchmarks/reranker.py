@@ -71,13 +71,13 @@ async def measure(options: argparse.Namespace, folder: str, queries: Sequence[Se
         batcher = MicroBatcher(load_encoder(index.manifest.vector_entry("search").encoder, threads=options.threads))
         reranker = load_reranker(folder, threads=options.threads)
         engine = SearchEngine(index, batcher, reranker=reranker)
+        on = f"{index.size:,} declarations, {reranking.CANDIDATES} candidates, {options.threads} thread"
         try:
             figures = await timed(engine, queries[: options.timed])
             judged = await ranked(engine, queries) if options.reranker else {}
         finally:
             reranker.close()
             await batcher.close()
-    on = f"search, {reranking.CANDIDATES} candidates"
     ratio = median(slow / fast for fast, slow in zip(*figures, strict=True))
     lines = [
         (f"without {name}", "p50_ms", median(figures[0])),
