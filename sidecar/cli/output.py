@@ -6,7 +6,6 @@ In: results and errors. Out: text on stdout (answers) and stderr (everything els
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,8 @@ def speak_utf8() -> None:
 
 def print_json(value: object) -> None:
     """Print one JSON value on stdout, non-ASCII letters as they are."""
+    import json
+
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     sys.stdout.write(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") + "\n")
 

@@ -36,7 +36,8 @@ def test_help_and_version_load_no_model(user: dict[str, str]) -> None:
         "import sys; sys.argv = ['lean-sidecar', '--help']\n"
         "from sidecar.__main__ import main\n"
         "try: main()\nexcept SystemExit as done: assert not done.code\n"
-        "heavy = {'torch', 'numpy', 'transformers', 'faiss', 'aiohttp', 'lxml', 'rich'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'transformers', 'faiss', 'aiohttp', 'lxml', 'rich', 'pydantic', 'sqlite3', 'json',"
+        " 'asyncio', 'logging', 'http', 'ssl'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
