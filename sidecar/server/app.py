@@ -21,10 +21,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from sidecar import __version__, wire
 from sidecar.errors import ErrorCode, SidecarError
+from sidecar.server.connections import HalfClosable
 from sidecar.server.logs import log_request
 from sidecar.server.methods import METHODS, Method
 from sidecar.server.schema import FIELDS, read_deadline, read_fields
@@ -53,9 +54,10 @@ _HTTP_CODES: dict[int, ErrorCode] = {404: "not_found", 405: "bad_request", 413: 
 
 @dataclass(slots=True)
 class _Place:
-    """What a call holds: room for so many bytes of its body."""
+    """What a call holds: room for so many bytes of its body, and its connection once the body is there."""
 
     size: int = 0
+    connection: asyncio.BaseTransport | None = None
 
 
 class Application:
@@ -73,6 +75,7 @@ class Application:
         self._hosts = hosts
         self._token = token.encode() if token else None
         self._calls: set[asyncio.Task[object]] = set()
+        self._in_work: set[asyncio.BaseTransport] = set()
         self._bytes_held = 0
         self._last_call = time.monotonic()
 
@@ -83,6 +86,10 @@ class Application:
         app.router.add_get("/health", self._health)
         app.router.add_get("/metrics", self._metrics)
         return app
+
+    def connection(self, inner: web.RequestHandler) -> asyncio.Protocol:
+        """The protocol of a new connection, around aiohttp's."""
+        return HalfClosable(inner, self._in_work)
 
     @property
     def idle_seconds(self) -> float:
@@ -172,6 +179,9 @@ class Application:
         with self._admit(request) as place:
             self._state.check_ready()
             body = await self._read_body(request, place)
+            if request.version >= HttpVersion11 and request.transport is not None:
+                place.connection = request.transport
+                self._in_work.add(place.connection)
             if len(body) > LARGE_BYTES:
                 deadline, call = await asyncio.to_thread(self._read_call, name, method, body)
             else:
@@ -210,6 +220,8 @@ class Application:
             yield place
         finally:
             self._calls.discard(task)
+            if place.connection is not None:
+                self._in_work.discard(place.connection)
             self._bytes_held -= place.size
             self._last_call = time.monotonic()
 

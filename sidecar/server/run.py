@@ -29,6 +29,9 @@ from sidecar.settings import Settings
 logger = logging.getLogger(__name__)
 
 DEFAULT_PORT = 8723
+BACKLOG = 128
+"""Connections that may wait to be taken."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WATCH_SECONDS = 5.0
 """How often the index folder is looked at for a new index."""
@@ -130,7 +133,7 @@ class _Server:
             auto_decompress=False,
         )
         await runner.setup()
-        url = await self._bind(runner)
+        listener, url = await self._bind(runner)
         logger.info("listening on %s (process %s)", url, self._state.instance)
         await self._publish(url)
         loading = asyncio.create_task(self._state.load())
@@ -144,8 +147,7 @@ class _Server:
             withdraw(self._settings, self._state.instance)
             for helper in helpers:
                 helper.cancel()
-            for site in list(runner.sites):
-                await site.stop()
+            listener.close()
             # Not left to aiohttp, which ignores what still arrives of a body once it shuts down.
             await self._application.drain(self._listen.grace_seconds)
             await runner.cleanup()
@@ -158,11 +160,14 @@ class _Server:
         logger.info("stopped")
         return 0
 
-    async def _bind(self, runner: web.AppRunner) -> str:
+    async def _bind(self, runner: web.AppRunner) -> tuple[asyncio.Server, str]:
         host, port = self._listen.host, self._listen.port
-        site = web.TCPSite(runner, host, port)
+        handlers = runner.server
+        assert handlers is not None
         try:
-            await site.start()
+            listener = await asyncio.get_running_loop().create_server(
+                lambda: self._application.connection(handlers()), host, port, backlog=BACKLOG
+            )
         except OSError as error:
             await runner.cleanup()
             raise SidecarError(
@@ -171,9 +176,9 @@ class _Server:
                 field="port",
                 hint="another server may run there (`lean-sidecar status`); choose another --port, 0 for a free one",
             ) from None
-        bound = runner.addresses[0]
+        bound = listener.sockets[0].getsockname()
         shown = "127.0.0.1" if host in ("", "0.0.0.0", "::") else host
-        return f"http://[{shown}]:{bound[1]}" if ":" in shown else f"http://{shown}:{bound[1]}"
+        return listener, f"http://[{shown}]:{bound[1]}" if ":" in shown else f"http://{shown}:{bound[1]}"
 
     async def _publish(self, url: str) -> None:
         """Let bridges of this user find us, unless they have a server already."""

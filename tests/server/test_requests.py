@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -43,11 +44,13 @@ def post(client: Client, method: str, body: bytes) -> tuple[int, dict[str, Any]]
     return status, wire.decode(answer, LIMITS)
 
 
-def raw(server: Server, request: bytes, read: bool = True) -> bytes:
-    """Send bytes to the server and read until it closes."""
+def raw(server: Server, request: bytes, read: bool = True, half_close: bool = False) -> bytes:
+    """Send bytes to the server, close the sending side if told so, and read until it closes."""
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request)
+        if half_close:
+            connection.shutdown(socket.SHUT_WR)
         answer = b""
         while read and (part := connection.recv(65_536)):
             answer += part
@@ -514,6 +517,60 @@ def test_a_client_that_leaves_leaves_nothing_behind(server: Server, client: Clie
     eventually(lambda: gauge(client, "lean_sidecar_requests_in_flight") == 1, "nothing is in work")
     eventually(lambda: gauge(client, "lean_sidecar_queue_length") == 0, "nothing waits for the model")
     assert client.premises(GOAL, 3)["premises"]
+
+
+def calls_that_were_left(client: Client, method: str) -> float:
+    _, _, body = client.exchange("GET", "/metrics")
+    found = re.search(rf'requests_total{{method="{method}",status="499"}} (\S+)', body.decode())
+    return float(found[1]) if found else 0.0
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["keep-alive", "close"])
+def test_a_client_that_closes_only_its_sending_side_is_answered(server: Server, client: Client, keep: bool) -> None:
+    kind = f"content-type: {wire.CONTENT_TYPE}"
+    before = calls_that_were_left(client, "embed")
+
+    def ask(verb: str, path: str, body: bytes = b"") -> tuple[bytes, bytes]:
+        said = head(verb, path, kind, length=len(body))
+        if keep:
+            said = said.replace(b"connection: close\r\n", b"")
+        answer = raw(server, said + body, half_close=True)
+        while answer.startswith(b"HTTP/1.1 100 "):  # as every client passes over it
+            answer = answer.partition(b"\r\n\r\n")[2]
+        lines, _, content = answer.partition(b"\r\n\r\n")
+        return lines, content
+
+    lines, content = ask("GET", "/health")
+    assert lines.startswith(b"HTTP/1.1 200 ") and json.loads(content)["status"] == "ready"
+    lines, content = ask("POST", "/v1/search", wire.encode({"query": "add_comm", "k": 1}))
+    assert lines.startswith(b"HTTP/1.1 200 ") and len(wire.decode(content, LIMITS)["results"]) == 1
+    texts = [f"theorem a{i} : {i} = {i} " + "x " * 200 for i in range(1_500)]
+    lines, content = ask("POST", "/v1/embed", wire.encode({"texts": texts, "purpose": "declaration"}))
+    assert lines.startswith(b"HTTP/1.1 200 ")
+    assert len(wire.decode(content, LIMITS)["vectors"]) == 4 * 384 * len(texts)
+    lines, _ = ask("POST", "/v1/nothing", b"\x80")
+    assert lines.startswith(b"HTTP/1.1 404 ")
+    assert raw(server, b"no HTTP at all\r\n\r\n", half_close=True).startswith(b"HTTP/1.")
+    assert raw(server, b"", half_close=True) == b""
+    assert calls_that_were_left(client, "embed") == before
+
+
+def test_half_a_body_and_no_more_is_no_call(server: Server, client: Client) -> None:
+    body = wire.encode({"query": "add_comm"})
+    said = head("POST", "/v1/search", f"content-type: {wire.CONTENT_TYPE}", length=len(body))
+    before = calls_that_were_left(client, "search")
+    assert raw(server, said + body[:-1], half_close=True) == b""
+    eventually(lambda: calls_that_were_left(client, "search") == before + 1, "the call is given up")
+
+
+@pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
+def test_the_call_of_a_client_that_leaves_is_cancelled(server: Server, client: Client, version: bytes) -> None:
+    texts = [f"theorem a{i} : {i} = {i} " + "y " * 200 for i in range(8_000)]
+    body = wire.encode({"texts": texts, "purpose": "declaration"})
+    said = head("POST", "/v1/embed", f"content-type: {wire.CONTENT_TYPE}", length=len(body))
+    before = calls_that_were_left(client, "embed")
+    raw(server, said.replace(b"HTTP/1.1", version) + body, read=False)
+    eventually(lambda: calls_that_were_left(client, "embed") == before + 1, "the call is cancelled")
 
 
 def test_health_answers_while_thousands_of_texts_are_encoded(server: Server) -> None:
