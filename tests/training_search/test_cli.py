@@ -14,6 +14,8 @@ from sidecar.index.index import Index
 from training.cli import application
 from training.search.judges import make_endpoint
 from training.search.retriever import Retriever
+from training.search.samples import read_samples
+from training.search.writing import targets
 
 
 def run(*arguments: str | Path) -> str:
@@ -40,6 +42,10 @@ def test_a_generator_its_queries_a_retriever_and_figures(retriever: Retriever, q
     for _ in range(2):  # the second time nothing is left to do
         run("generator", "--index", index, "--output", tmp_path / "g", "--evaluation", queries, "--steps", "1")
     assert (tmp_path / "g" / "generator.json").is_file()
+    run("write", "--index", index, "--generator", tmp_path / "g", "--output", tmp_path / "again", "--per", "2")
+    assert 2 * len(targets(retriever.index)) == len(list(read_samples(tmp_path / "again")))
+    with pytest.raises(SidecarError, match="no generator"):
+        run("write", "--index", index, "--generator", tmp_path / "nothing", "--output", tmp_path / "none")
     said = run(
         *("retriever", "--index", index, "--output", tmp_path / "r", "--generated", tmp_path / "g" / "queries"),
         *("--preset", "static", "--evaluation", queries, "--steps", "1", "--batch", "8"),
@@ -61,7 +67,8 @@ def test_rounds_without_rounds_are_round_0(queries: Path, tmp_path: Path) -> Non
         *("rounds", EXAMPLE_FOLDER, "--output", tmp_path / "run", "--evaluation", queries),
         *("--rounds", "0", "--retriever-steps", "1", "--batch", "8"),
     )
-    assert "round 0, retriever" in said
+    assert "retriever, all (n = 2)" in said
+    assert "| round 0 |" in said
     with Index.open(tmp_path / "run" / "round-0" / "index" / "index") as index:
         assert index.size > 400
 

@@ -14,7 +14,16 @@ import torch
 from sidecar.errors import SidecarError
 from training.data.queries import SearchExample
 from training.search.arms import Arm
-from training.search.grpo import GrpoSettings, _reward, model_folder, newest_checkpoint, sft_share, train
+from training.search.grpo import (
+    GrpoSettings,
+    _reward,
+    model_folder,
+    newest_checkpoint,
+    schedule_text,
+    sft_share,
+    train,
+    use_vllm,
+)
 from training.search.judge import Asked, Verdict
 from training.search.prompts import prompt_text, query_prompt, read_query
 from training.search.retriever import Retriever
@@ -172,3 +181,19 @@ def test_prompts_for_models_with_and_without_a_chat(retriever: Retriever, model:
 )
 def test_reading_queries(completion: str, query: str) -> None:
     assert read_query(completion) == query
+
+
+def test_the_schedule_in_words() -> None:
+    said = schedule_text(GrpoSettings(steps=100, sft_start=0.5, sft_until=0.6), 7)
+    assert "7 real-style queries" in said
+    assert "0.50 in step 1" in said
+    assert "after step 60" in said
+    assert schedule_text(GrpoSettings(steps=5), 0) == "5 steps of GRPO alone"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_vllm_where_there_is_no_gpu() -> None:
+    assert not use_vllm(None)
+    assert not use_vllm(False)
+    with pytest.raises(SidecarError, match="no GPU"):
+        use_vllm(True)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from sidecar.corpus.source import Corpus, example_corpus
+from sidecar.corpus.source import Corpus, example_corpus, open_corpus
+from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
+from sidecar.index.build import build_index
+from sidecar.index.index import Index
+from sidecar.index.verify import verify_index
+from tests.corpus.written import declaration_row, module_row, write
 from training.data.queries import SearchExample
 from training.search.arms import Arm, Start
 from training.search.retrieval import RetrievalSettings
+from training.search.reward import reward
 from training.search.rounds import Rounds, RoundsSettings
+from training.search.rounds_report import report
 from training.search.samples import read_samples
 from training.search.sft import SftSettings
 from training.search.stages import Stages, digest
@@ -32,7 +41,7 @@ GIVEN = [
 ]
 SETTINGS = RoundsSettings(
     rounds=1,
-    retrieval=RetrievalSettings("static", batch=32, steps=4),
+    retrieval=RetrievalSettings("static", batch=32, steps=1),
     standin=StandinSettings(steps=3, declarations=8, group=4, save_every=1),
     declarations=60,
 )
@@ -68,66 +77,123 @@ def times(output: Path) -> dict[str, int]:
 
 def test_the_loop_resumes_and_keeps_evaluations_out(run: Run, tmp_path: Path) -> None:
     tmp_path = tmp_path / "run"
-    figures = run(tmp_path, SETTINGS)
-    assert list(figures) == ["round 0", "round 1"]
-    assert json.loads((tmp_path / "figures.json").read_text()) == figures
-    first = json.loads((tmp_path / "round-1" / "figures" / "figures.json").read_text())
-    assert first["retriever"]["all"]["ndcg@10"]["n"] == 2
+    ranks = run(tmp_path, SETTINGS)
+    assert list(ranks) == ["round 0", "both, round 1"]
+    written = json.loads((tmp_path / "ranks.json").read_text())
+    assert written["ranks"] == ranks
+    assert [row["query"] for row in written["queries"]] == [example.query for example in EVALUATION]
+    first = json.loads((tmp_path / "both" / "round-1" / "ranks" / "ranks.json").read_text())
     assert set(first) == {"retriever", "search"}
+    assert all(len(found) == 2 for found in first.values())
 
-    samples = list(read_samples(tmp_path / "round-1" / "queries" / "samples"))
+    samples = list(read_samples(tmp_path / "both" / "round-1" / "queries" / "samples"))
     assert len(samples) == 60
     assert {"List.append_assoc", "Nat.gcd_one_left"}.isdisjoint(sample.declaration for sample in samples)
     assert all(sample.consistent is not None for sample in samples)
+    pairs = (tmp_path / "both" / "round-1" / "retriever" / "targets.txt.gz").read_bytes()
+    assert {"List.append_assoc", "Nat.gcd_one_left"}.isdisjoint(gzip.decompress(pairs).decode().split())
 
     done = times(tmp_path)
-    assert len(done) == 2 * 3 + 1 + 2
-    assert run(tmp_path, SETTINGS) == figures
+    assert len(done) == 1 + 3 + 5
+    assert run(tmp_path, SETTINGS) == ranks
     assert times(tmp_path) == done
 
     # One more query a declaration changes round 1 from its queries on; what was made before is kept beside.
     run(tmp_path, replace(SETTINGS, per=2))
     now = times(tmp_path)
     assert {name for name in done if now[name] == done[name]} == {
+        "base-index/done.json",
         *(name for name in done if name.startswith("round-0/")),
-        "round-1/generator/done.json",
+        "both/round-1/generator/done.json",
     }
     assert len(now) == len(done) + 4
 
 
-def test_a_control_arm_begins_from_the_same_round_0(run: Run, tmp_path: Path) -> None:
+def test_the_index_of_a_round_is_an_index_like_any_other(run: Run, tmp_path: Path) -> None:
+    run(tmp_path / "run", replace(SETTINGS, rounds=0))
+    assert verify_index(tmp_path / "run" / "round-0" / "index" / "index") == []
+    with (
+        Index.open(tmp_path / "run" / "base-index" / "index") as base,
+        Index.open(tmp_path / "run" / "round-0" / "index" / "index") as index,
+    ):
+        assert index.revision != base.revision
+        assert list(index.names(range(index.size))) == list(base.names(range(base.size)))
+        encoder = load_encoder(index.manifest.vector_entry("search").encoder)
+        assert not np.allclose(index.vectors("search").matrix, base.vectors("search").matrix)
+        built = tmp_path / "built"
+        build_index(example_corpus(), built, encoder)
+        with Index.open(built) as whole:
+            assert np.allclose(index.vectors("search").matrix, whole.vectors("search").matrix, atol=1e-3)
+
+
+def test_control_arms_share_round_0(run: Run, tmp_path: Path) -> None:
     output = tmp_path / "run"
-    assert "round 1" in run(output, replace(SETTINGS, arm=Arm.DIFFICULTY))
-    assert not list((output / "round-0").glob("*.*"))  # nothing was set aside
+    ranks = run(output, replace(SETTINGS, arms=(Arm.BOTH, Arm.DIFFICULTY, Arm.CONSISTENCY), search=False))
+    assert list(ranks) == ["round 0", "both, round 1", "difficulty, round 1", "consistency, round 1"]
+    assert not list((output / "round-0").glob("retriever.*"))  # nothing was set aside
+    for arm in Arm:
+        samples = list(read_samples(output / arm / "round-1" / "generator" / "samples"))
+        asked = [sample for sample in samples if sample.consistent is not None]
+        # The judge of rewards is asked by the arms that look at its verdict.
+        assert bool(asked) == (arm is Arm.CONSISTENCY) or arm is Arm.BOTH
+        assert all(
+            sample.reward == reward(sample.rank, bool(sample.consistent), sample.tokens, arm) for sample in samples
+        )
+    text = report(EVALUATION, ranks).text()
+    assert "| consistency, round 1 |" in text
+    assert "retriever, style: short (n = 2)" in text
+    assert "change of ndcg@10 since round 0" in text
+    assert "search" not in text
 
 
-def test_a_frozen_generator_writes_other_queries(run: Run, tmp_path: Path) -> None:
-    tmp_path = tmp_path / "run"
-    run(tmp_path, replace(SETTINGS, rounds=2, start=Start.FROZEN))
-    assert not (tmp_path / "round-2" / "generator").exists()
+@pytest.mark.parametrize("start", [Start.FROZEN, Start.PREVIOUS])
+def test_where_the_second_generator_begins(run: Run, tmp_path: Path, start: Start) -> None:
+    output = tmp_path / "run"
+    ranks = run(output, replace(SETTINGS, rounds=2, start=start, search=False))
+    label = "both" if start is Start.PREVIOUS else f"both-{start}"
+    assert list(ranks)[1:] == ["both, round 1", f"{label.replace('-', ' from ')}, round 2"]
+    second = output / label / "round-2"
+    generator = second / "generator" / "generator.json"
+    assert generator.is_file() == (start is not Start.FROZEN)
     one, two = (
-        [sample.query for sample in read_samples(tmp_path / f"round-{number}" / "queries" / "samples")]
-        for number in (1, 2)
+        [sample.query for sample in read_samples(folder / "queries" / "samples")]
+        for folder in (output / "both" / "round-1", second)
     )
-    assert one != two
+    assert one != two  # a frozen generator, too, writes other queries the second time
 
 
-def test_a_language_model_from_supervised_fine_tuning(run: Run, corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [Start.SFT, Start.BASE])
+def test_a_tiny_language_model_through_the_whole_loop(run: Run, corpus: Corpus, tmp_path: Path, start: Start) -> None:
+    """A random Qwen3 with a tokenizer trained on the spot: three steps of GRPO a round."""
     write_tiny_model(tmp_path / "tiny", (declaration.shown for declaration in corpus.declarations()))
-    grpo = {"steps": 1, "declarations": 2, "group": 2, "batch": 4, "completion_tokens": 6, "beta": 0.0, "lora_rank": 0}
+    grpo = {"steps": 3, "declarations": 2, "group": 2, "batch": 4, "completion_tokens": 6, "beta": 0.0, "lora_rank": 0}
     settings = replace(
         SETTINGS,
         rounds=2,
         generator=str(tmp_path / "tiny"),
-        start=Start.SFT,
+        start=start,
         grpo=grpo,
         sft=SftSettings(steps=1, batch=1),
         declarations=6,
+        search=False,
     )
-    figures = run(tmp_path / "run", settings)
-    assert list(figures) == ["round 0", "round 1", "round 2"]
-    assert (tmp_path / "run" / "sft" / "model" / "config.json").is_file()
-    assert (tmp_path / "run" / "round-2" / "generator" / "model" / "config.json").is_file()
+    output = tmp_path / "run"
+    assert list(run(output, settings)) == ["round 0", "both, round 1", f"both from {start}, round 2"]
+    assert (output / "sft" / "model" / "config.json").is_file() == (start is Start.SFT)
+    second = output / f"both-{start}" / "round-2" / "generator"
+    assert (second / "model" / "config.json").is_file()
+    assert json.loads((second / "inputs.json").read_text())["inputs"]["before"] is None
+    lines = (output / "both" / "round-1" / "generator" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["step"] == 3
+    assert len(list(read_samples(output / "both" / "round-1" / "generator" / "samples"))) == 3 * 2 * 2
+
+
+def test_an_index_of_another_corpus_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    write(tmp_path / "library", module_row("A"), declaration_row("A.b"))
+    other = open_corpus(tmp_path / "library")
+    build_index(other, tmp_path / "index", load_encoder("static"))
+    with pytest.raises(SidecarError, match="another corpus"):
+        Rounds(corpus, GIVEN, EVALUATION, tmp_path / "run", SETTINGS, tmp_path / "index").run()
 
 
 def test_the_standin_has_no_fine_tuning(run: Run, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sidecar.encoder.base import Encoder
     from sidecar.index.index import Index
     from training.data.queries import SearchExample
+    from training.data.questions import Forbidden
+    from training.search.scoring import Scorer
 
 search = typer.Typer(no_args_is_help=True, help="Short-query search: generate queries, train on them, judge.")
 
@@ -29,6 +31,7 @@ _OUTPUT = typer.Option(help="folder of the run")
 _JUDGE = typer.Option(help="words, the folder of a language model, or MODEL@ADDRESS of an endpoint")
 _GENERATOR = typer.Option(help="standin, or a language model: a folder, or hub:owner/model")
 _PER_MINUTE = typer.Option(help="most requests a minute to an endpoint; 0 for no limit")
+_VLLM = typer.Option(help="sample with vLLM; by default where there is a GPU and vLLM is installed")
 _INDEX = typer.Option(help="index of the current retriever")
 
 
@@ -43,7 +46,9 @@ def rounds(
     generator: Annotated[str, _GENERATOR] = "standin",
     judge: Annotated[str, _JUDGE] = "words",
     per_minute: Annotated[float, _PER_MINUTE] = 0.0,
-    arm: Annotated[Arm, typer.Option(help="what the reward looks at; two are control arms")] = Arm.BOTH,
+    arm: Annotated[
+        list[Arm] | None, typer.Option(help="what the reward looks at; may be given again: round 0 is one for all")
+    ] = None,
     start: Annotated[
         Start, typer.Option(help="what later generators begin with; frozen: the first one writes again")
     ] = Start.PREVIOUS,
@@ -54,13 +59,16 @@ def rounds(
     batch: Annotated[int | None, typer.Option(help="pairs of a retriever's batch")] = None,
     lora: Annotated[int, typer.Option(help="rank of LoRA for the retriever; 0 trains all weights")] = 0,
     margin: Annotated[float, typer.Option(help="candidates so much nearer than the answer are no negatives")] = 0.1,
-    vllm: Annotated[bool, typer.Option("--vllm", help="sample with vLLM; needs a GPU")] = False,
+    vllm: Annotated[bool | None, _VLLM] = None,
+    base: Annotated[Path | None, typer.Option(help="an index of the corpus, whose tables are used")] = None,
+    search: Annotated[bool, typer.Option(help="judge the search as it is served, too")] = True,
     seed: Annotated[int, typer.Option()] = 0,
 ) -> None:
     """Round 0, then generator against retriever; stages that are done are skipped."""
     from sidecar.corpus.source import open_corpus
     from training.search.retrieval import RetrievalSettings
     from training.search.rounds import Rounds, RoundsSettings
+    from training.search.rounds_report import report
     from training.search.standin_run import StandinSettings
 
     grpo: dict[str, Any] = {"seed": seed, "vllm": vllm}
@@ -75,17 +83,18 @@ def rounds(
         generator=generator,
         judge=judge,
         per_minute=per_minute,
-        arm=arm,
+        arms=tuple(dict.fromkeys(arm or (Arm.BOTH,))),
         start=start,
         per=per,
         declarations=declarations,
+        search=search,
         standin=StandinSettings(**standin),
         grpo=grpo,
         seed=seed,
     )
-    figures = Rounds(open_corpus(corpus), _queries(given or ()), _queries(evaluation), output, settings).run()
-    for name, systems in figures.items():
-        _show(name, systems)
+    queries = _queries(evaluation)
+    ranks = Rounds(open_corpus(corpus), _queries(given or ()), queries, output, settings, base).run()
+    typer.echo(report(queries, ranks).text())
 
 
 @search.command()
@@ -115,9 +124,11 @@ def retriever(
     seed: Annotated[int, typer.Option()] = 0,
 ) -> None:
     """Train a retriever on docstrings, given and generated queries; under torchrun on several GPUs."""
+    from itertools import chain
+
     from sidecar.index.index import Index
     from training.data.questions import Forbidden, allowed
-    from training.search.pairs import round_pairs
+    from training.search.pairs import first_pairs, kept_pairs
     from training.search.retrieval import RetrievalSettings, read_prompts, train
 
     settings = RetrievalSettings(
@@ -135,9 +146,8 @@ def retriever(
         seed=seed,
     )
     with Index.open(index) as opened:
-        pairs, dropped = allowed(
-            round_pairs(opened, _queries(given or ()), generated or (), arm), Forbidden(_queries(evaluation or ()))
-        )
+        found = chain(first_pairs(opened, _queries(given or ())), kept_pairs(generated or (), opened, arm))
+        pairs, dropped = allowed(found, Forbidden(_queries(evaluation or ())))
         typer.echo(f"{len(pairs)} pairs; {dropped} that an evaluation asks or wants were left out")
         train(settings, pairs, opened, output)
 
@@ -165,43 +175,48 @@ def generator(
     given: Annotated[list[Path] | None, _GIVEN] = None,
     evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
     steps: Annotated[int | None, typer.Option(help="steps")] = None,
-    vllm: Annotated[bool, typer.Option("--vllm", help="sample with vLLM; needs a GPU")] = False,
+    vllm: Annotated[bool | None, _VLLM] = None,
+    then_write: Annotated[bool, typer.Option("--write/--train-only", help="write queries when it is trained")] = True,
     seed: Annotated[int, typer.Option()] = 0,
 ) -> None:
     """Train one generator against an index, and let it write about every declaration into OUTPUT/queries.
 
     Under torchrun the generator is trained on several GPUs; the first of them writes.
     """
-    from training.data.questions import Forbidden
     from training.search import standin_run
-    from training.search.judges import make_judge
-    from training.search.retriever import Retriever
-    from training.search.samples import SampleWriter
-    from training.search.scoring import Scorer
-    from training.search.writing import ModelWriter, QueryWriter, StandinWriter, targets, write_all
 
-    forbidden = Forbidden(_queries(evaluation or ()))
-    with _open(index) as (opened, encoder):
-        retriever = Retriever(opened, encoder)
-        names = [name for name in targets(opened) if name not in forbidden.names]
-        asked = make_judge(judge, opened, output / "judge", per_minute=per_minute)
-        writer: QueryWriter
-        with SampleWriter(output / "samples", _rank()) as samples:
-            scorer = Scorer(retriever, asked, arm, samples)
-            some = {} if steps is None else {"steps": steps}
-            if generator == "standin":
-                settings = standin_run.StandinSettings(seed=seed, **some)
-                writer = StandinWriter(standin_run.train(scorer, names, output, settings), retriever, seed)
-            else:
-                from training.search import grpo
+    given_queries = _queries(given or ())
+    with _scoring(index, judge, per_minute, arm, evaluation, output / "samples", judge_all=False) as scoring:
+        scorer, forbidden, names = scoring
+        some = {} if steps is None else {"steps": steps}
+        if generator == "standin":
+            standin_run.train(scorer, names, output, standin_run.StandinSettings(seed=seed, **some))
+        else:
+            from training.search import grpo
 
-                real = [example for example in _queries(given or ()) if not forbidden.forbids_example(example)]
-                options = grpo.GrpoSettings(seed=seed, vllm=vllm, **some)
-                writer = ModelWriter(grpo.train(generator, scorer, names, real, output, options), seed)
-        if _rank():
-            return
-        with SampleWriter(output / "queries") as samples:
-            write_all(writer, Scorer(retriever, asked, arm, samples, judge_all=True), names, output / "queries", per=1)
+            real = [example for example in given_queries if not forbidden.forbids_example(example)]
+            grpo.train(generator, scorer, names, real, output, grpo.GrpoSettings(seed=seed, vllm=vllm, **some))
+    if then_write and not _rank():
+        write(index, str(output), output / "queries", judge, per_minute, arm, evaluation, seed=seed)
+
+
+@search.command()
+def write(
+    index: Annotated[Path, _INDEX],
+    generator: Annotated[str, typer.Option(help="folder of a trained generator, or MODEL@ADDRESS of an endpoint")],
+    output: Annotated[Path, typer.Option(help="folder of the queries")],
+    judge: Annotated[str, _JUDGE] = "words",
+    per_minute: Annotated[float, _PER_MINUTE] = 0.0,
+    arm: Annotated[Arm, typer.Option(help="what the reward looks at")] = Arm.BOTH,
+    evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
+    per: Annotated[int, typer.Option(min=1, help="queries about each declaration")] = 1,
+    seed: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """Let a trained generator write about every declaration; every query is judged and recorded."""
+    from training.search.writing import make_writer, write_all
+
+    with _scoring(index, judge, per_minute, arm, evaluation, output, judge_all=True) as (scorer, _, names):
+        write_all(make_writer(generator, scorer.retriever, seed), scorer, names, output, per=per)
 
 
 @search.command()
@@ -290,6 +305,32 @@ def _open(folder: Path) -> Iterator[tuple[Index, Encoder]]:
 
     with Index.open(folder) as index:
         yield index, load_encoder(index.manifest.vector_entry("search").encoder)
+
+
+@contextmanager
+def _scoring(
+    index: Path,
+    judge: str,
+    per_minute: float,
+    arm: Arm,
+    evaluation: Sequence[Path] | None,
+    samples: Path,
+    *,
+    judge_all: bool,
+) -> Iterator[tuple[Scorer, Forbidden, list[str]]]:
+    """What gives rewards, what an evaluation forbids, and the declarations that are written about."""
+    from training.data.questions import Forbidden
+    from training.search.judges import make_judge
+    from training.search.retriever import Retriever
+    from training.search.samples import SampleWriter
+    from training.search.scoring import Scorer
+    from training.search.writing import targets
+
+    forbidden = Forbidden(_queries(evaluation or ()))
+    with _open(index) as (opened, encoder), SampleWriter(samples, _rank()) as writer:
+        asked = make_judge(judge, opened, samples.parent / "judge", per_minute=per_minute)
+        scorer = Scorer(Retriever(opened, encoder), asked, arm, writer, judge_all=judge_all)
+        yield scorer, forbidden, [name for name in targets(opened) if name not in forbidden.names]
 
 
 def _rank() -> int:

@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,7 +61,8 @@ class GrpoSettings:
         sft_start: Share of the cross entropy in the first step (ours).
         sft_until: Part of the run after which it is 0 (ours).
         sft_batch: Real-style queries of a forward pass.
-        vllm: Sample with vLLM within the training process; needs a GPU.
+        vllm: Sample with vLLM within the training process; needs a GPU. None does so where there is a GPU and vLLM is
+            installed.
         seed: Decides order and samples.
         save_every, log_every: Steps between two checkpoints, lines of metrics.
     """
@@ -77,16 +79,40 @@ class GrpoSettings:
     sft_start: float = 0.5
     sft_until: float = 0.6
     sft_batch: int = 8
-    vllm: bool = False
+    vllm: bool | None = None
     seed: int = 0
     save_every: int = 50
     log_every: int = 5
+
+
+def use_vllm(wanted: bool | None) -> bool:
+    """Whether to sample with vLLM.
+
+    Raises:
+        SidecarError: `bad_request` when it is wanted and cannot be.
+    """
+    possible = torch.cuda.is_available() and find_spec("vllm") is not None
+    if wanted and not possible:
+        lacks = "vLLM is not installed" if torch.cuda.is_available() else "there is no GPU"
+        raise SidecarError("bad_request", f"cannot sample with vLLM: {lacks}", field="vllm", hint="leave --vllm away")
+    return possible if wanted is None else wanted
 
 
 def sft_share(step: int, settings: GrpoSettings) -> float:
     """Share of the cross entropy in the loss of a step, from 0."""
     end = settings.sft_until * settings.steps
     return settings.sft_start * max(0.0, 1.0 - step / end) if end else 0.0
+
+
+def schedule_text(settings: GrpoSettings, examples: int) -> str:
+    """The schedule of the mixed loss in words."""
+    if not examples or not sft_share(0, settings):
+        return f"{settings.steps} steps of GRPO alone"
+    end = math.ceil(settings.sft_until * settings.steps)
+    return (
+        f"{settings.steps} steps; cross entropy on {examples} real-style queries has a share of"
+        f" {settings.sft_start:.2f} in step 1, falling evenly to 0 after step {end}"
+    )
 
 
 def model_folder(model: str) -> Path:
@@ -115,7 +141,7 @@ class QueryTrainer(GRPOTrainer):
         self, *arguments: Any, examples: Sequence[tuple[list[int], int]], settings: GrpoSettings, **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
-        self._examples = examples
+        self.examples = examples
         self._query_settings = settings
 
     def _send_telemetry(self) -> None:
@@ -133,7 +159,7 @@ class QueryTrainer(GRPOTrainer):
             SidecarError: `internal` when it is no number.
         """
         loss: Tensor = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        share = sft_share(self.state.global_step, self._query_settings) if self._examples else 0.0
+        share = sft_share(self.state.global_step, self._query_settings) if self.examples else 0.0
         self._metrics["train"]["sft/share"].append(share)
         if share > 0:
             supervised = self._supervised(model)
@@ -150,9 +176,7 @@ class QueryTrainer(GRPOTrainer):
 
     def _supervised(self, model: nn.Module) -> Tensor:
         chance = np.random.default_rng((self._query_settings.seed, self._step, self.accelerator.process_index))
-        chosen = [
-            self._examples[int(i)] for i in chance.integers(0, len(self._examples), self._query_settings.sft_batch)
-        ]
+        chosen = [self.examples[int(i)] for i in chance.integers(0, len(self.examples), self._query_settings.sft_batch)]
         batch = supervised_batch(chosen, self.processing_class.pad_token_id)
         batch = {name: value.to(self.accelerator.device) for name, value in batch.items()}
         labels = batch.pop("labels")
@@ -232,6 +256,8 @@ def train(
     network = AutoModelForCausalLM.from_pretrained(
         str(folder), use_safetensors=True, dtype=torch.bfloat16 if on_gpu else torch.float32
     )
+    vllm = use_vllm(settings.vllm)
+    logger.info("queries are sampled with %s", "vLLM" if vllm else "transformers")
     ranks = _ranks()
     queries = settings.declarations * settings.group
     if queries % (settings.batch * ranks):
@@ -256,7 +282,7 @@ def train(
         bf16=on_gpu,
         use_cpu=not on_gpu,
         gradient_checkpointing=on_gpu,
-        use_vllm=settings.vllm,
+        use_vllm=vllm,
         vllm_mode="colocate",
         seed=settings.seed,
         logging_steps=settings.log_every,
@@ -281,6 +307,7 @@ def train(
         settings=settings,
     )
     trainer.remove_callback(PrinterCallback)
+    logger.info("%s", schedule_text(settings, len(trainer.examples)))
     output.mkdir(parents=True, exist_ok=True)
     newest = newest_checkpoint(output)
     trainer.train(resume_from_checkpoint=None if newest is None else str(newest))

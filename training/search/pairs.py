@@ -65,12 +65,16 @@ def generated_pairs(folders: Iterable[Path], index: Index, *, judged: bool, hard
     yield from kept
 
 
-def round_pairs(index: Index, given: Iterable[SearchExample], generated: Iterable[Path], arm: Arm) -> Iterator[Pair]:
-    """All pairs of a round: docstrings, given queries, and generated ones as the arm keeps them."""
+def first_pairs(index: Index, given: Iterable[SearchExample]) -> Iterator[Pair]:
+    """The pairs of round 0: docstrings and given queries."""
     rows = [row for row in range(index.size) if index.target[row]]
     for start in range(0, len(rows), 8_192):
         yield from docstring_pairs(index.declarations(rows[start : start + 8_192]))
     yield from example_pairs(given, index)
+
+
+def kept_pairs(generated: Iterable[Path], index: Index, arm: Arm) -> Iterator[Pair]:
+    """The generated queries that an arm keeps."""
     yield from generated_pairs(generated, index, judged=arm is not Arm.DIFFICULTY, hard=arm is not Arm.CONSISTENCY)
 
 

@@ -3,25 +3,34 @@
 In: an index and the encoder that made it. Out: for many queries at once the nearest declarations, and the ranks of the
 wanted ones. Only the vectors count here, not the words and names that the served search adds: the vectors are what the
 generated queries train.
+
+The index's own search answers one query fast. Here hundreds come at once, so they are multiplied with all vectors, on a
+GPU where there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sidecar.corpus.records import Declaration
-from sidecar.encoder.base import Encoder
+from sidecar.encoder.base import Encoder, FloatMatrix
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.text.query import query_text
 from training.search.reward import LOST_RANK
 
-BATCH: Final = 256
+BATCH: Final = 512
 """Queries that are encoded and searched at one time."""
+
+BLOCK: Final = 1 << 14
+"""Vectors that they are multiplied with at one time."""
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 RowArray = npt.NDArray[np.int64]
 
@@ -43,7 +52,8 @@ class Retriever:
         self.index = index
         self.encoder = encoder
         self.depth = depth
-        self._vectors = index.vectors("search")
+        self._matrix = index.vectors("search").matrix
+        self._on_device: Tensor | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -63,9 +73,40 @@ class Retriever:
             vectors = self.encoder.encode(texts, "question")
             meant = np.flatnonzero(vectors.any(axis=1))
             if len(meant):
-                _, rows = self._vectors.search(vectors[meant], self.depth, self.index.target)
-                found[start + meant] = rows
+                found[start + meant] = self._nearest(vectors[meant])
         return found
+
+    def _nearest(self, vectors: FloatMatrix) -> RowArray:
+        """The nearest search targets of each vector, best first, of equally near ones the first row, −1 at the end."""
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        queries = torch.from_numpy(vectors).to(device)
+        scores = torch.full((len(vectors), self.depth), -torch.inf, device=device)
+        rows = torch.full((len(vectors), self.depth), -1, dtype=torch.int64, device=device)
+        for start in range(0, len(self._matrix), BLOCK):
+            block, barred = self._block(start, device)
+            near = (queries @ block.T).masked_fill_(barred, -torch.inf)
+            best, places = near.topk(min(self.depth, len(block)), dim=1)
+            scores = torch.cat([scores, best], dim=1)
+            rows = torch.cat([rows, torch.where(best > -torch.inf, places + start, -1)], dim=1)
+            # Rows of one score in their order, so that an answer does not depend on how many came at once.
+            order = rows.argsort(dim=1, stable=True)
+            order = order.gather(1, scores.gather(1, order).argsort(dim=1, descending=True, stable=True))
+            scores, rows = scores.gather(1, order)[:, : self.depth], rows.gather(1, order)[:, : self.depth]
+        return rows.cpu().numpy()
+
+    def _block(self, start: int, device: str) -> tuple[Tensor, Tensor]:
+        """Some vectors as float32, and which of them are no search targets."""
+        import torch
+
+        place = slice(start, start + BLOCK)
+        barred = torch.from_numpy(~self.index.target[place]).to(device)
+        if device == "cpu":
+            return torch.from_numpy(self._matrix[place].astype(np.float32)), barred
+        if self._on_device is None:
+            self._on_device = torch.from_numpy(np.array(self._matrix)).to(device)
+        return self._on_device[place].float(), barred
 
     def ranks(self, queries: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
         """1-based ranks of wanted declarations, None where one is not among the first `depth`.

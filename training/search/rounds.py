@@ -1,11 +1,15 @@
 """Generator against retriever, in rounds.
 
 In: a corpus, queries for round 0, evaluation queries. Out: for each round a generator, its queries, a retriever with
-its index, and figures; `figures.json` with those of all rounds side by side.
+its index, and the ranks that it gives to right answers; `ranks.json` with those of all rounds, which
+`benchmarks.rounds` makes tables and pictures of.
 
 Round 0 trains the retriever on docstrings and given queries. Each further round trains a generator against the
 retriever of the round before, lets it write about every declaration that no evaluation wants, keeps what the judge
 finds consistent and the retriever did not answer, and trains the retriever anew on round 0 and all generated queries.
+
+A run may follow several arms. Round 0 is one for all of them (`round-0/`), an arm has its own rounds after that
+(`both/round-1/`, …), and its round 1 is one for all starts (`both-frozen/round-2/`).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,13 +32,14 @@ from sidecar.errors import SidecarError
 from sidecar.index.build import build_index
 from sidecar.index.index import Index
 from training.data.queries import SearchExample
-from training.data.questions import Forbidden, allowed
+from training.data.questions import Forbidden, Pair, allowed
 from training.search import standin_run
 from training.search.arms import Arm, Start
-from training.search.figures import as_json, measure
+from training.search.figures import measure_ranks
 from training.search.judge import Judge
 from training.search.judges import make_judge
-from training.search.pairs import round_pairs
+from training.search.pairs import first_pairs, kept_pairs
+from training.search.reindex import canonical_texts, reindex
 from training.search.retrieval import MODEL, RetrievalSettings
 from training.search.retrieval import train as train_retriever
 from training.search.retriever import Retriever
@@ -43,12 +49,16 @@ from training.search.sft import SftSettings
 from training.search.stages import Stages, digest
 from training.search.standin import Policy
 from training.search.standin_run import StandinSettings
-from training.search.writing import ModelWriter, QueryWriter, StandinWriter, targets, write_all
+from training.search.writing import make_writer, targets, write_all
 
 logger = logging.getLogger(__name__)
 
 STANDIN: Final = "standin"
-FIGURES: Final = "figures.json"
+RANKS: Final = "ranks.json"
+
+RoundRanks = dict[str, dict[str, list[int]]]
+"""Round (`round 0`; `both, round 1`; `both from base, round 2`) → system (`retriever`, `search`) → see
+`training.search.figures.Ranks`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +69,12 @@ class RoundsSettings:
         rounds: Rounds after round 0.
         generator: `standin`, or a causal language model: its folder, or `hub:owner/model`.
         judge: See `judges.make_judge`; `per_minute` is the most that an endpoint is asked.
-        arm: What the reward looks at, and by what generated queries are kept.
+        arms: What rewards look at, and by what generated queries are kept; each is followed through all rounds.
         start: Where the generators of later rounds begin: with the one before, with the base model, with the model
             after supervised fine-tuning alone; or `frozen`: the first generator writes again.
         per: Queries that a generator writes about each declaration.
         declarations: Write about so many declarations, drawn at random; None for all.
+        search: Judge the search as it is served, too, beside the retriever's vectors.
         retrieval, standin, grpo, sft: Settings of the stages; `grpo` as keyword arguments of `GrpoSettings`.
         seed: Decides what is drawn.
     """
@@ -73,10 +84,11 @@ class RoundsSettings:
     generator: str = STANDIN
     judge: str = "words"
     per_minute: float = 0.0
-    arm: Arm = Arm.BOTH
+    arms: tuple[Arm, ...] = (Arm.BOTH,)
     start: Start = Start.PREVIOUS
     per: int = 1
     declarations: int | None = None
+    search: bool = True
     standin: StandinSettings = field(default_factory=StandinSettings)
     grpo: dict[str, Any] = field(default_factory=dict)
     sft: SftSettings = field(default_factory=SftSettings)
@@ -92,6 +104,7 @@ class Rounds:
         evaluation: Queries to judge by; nothing of theirs is trained on.
         output: Folder of the run.
         settings: How.
+        base: An index of the corpus, of any encoder, whose tables are used; None to build one.
     """
 
     def __init__(
@@ -101,6 +114,7 @@ class Rounds:
         evaluation: Sequence[SearchExample],
         output: Path,
         settings: RoundsSettings,
+        base: Path | None = None,
     ) -> None:
         if settings.generator == STANDIN and settings.start is Start.SFT:
             raise SidecarError(
@@ -120,6 +134,8 @@ class Rounds:
         self._evaluation = evaluation
         self._forbidden = Forbidden(evaluation)
         self._output = output
+        self._given_base = base
+        self._known_pairs: tuple[Pair, ...] | None = None
         self._settings = settings
         self._stages = Stages(output)
         self._data = {
@@ -128,72 +144,103 @@ class Rounds:
             "evaluation": _examples_hash(evaluation),
         }
 
-    def run(self) -> dict[str, Any]:
-        """Do all rounds, as far as they are not done.
+    def run(self) -> RoundRanks:
+        """Do all rounds of all arms, as far as they are not done.
 
         Returns:
-            Figures of each round.
+            See `RoundRanks`.
         """
-        figures: dict[str, Any] = {}
+        index = self._retriever("round-0", (), None)
+        ranks = {"round 0": self._ranks("round-0", index)}
+        for arm in self._settings.arms:
+            self._follow(arm, index, ranks)
+        body = {"queries": [asdict(example) for example in self._evaluation], "ranks": ranks}
+        (self._output / RANKS).write_text(json.dumps(body, ensure_ascii=False) + "\n", encoding="utf-8")
+        return ranks
+
+    def _follow(self, arm: Arm, index: Path, ranks: RoundRanks) -> None:
+        """The rounds of one arm after round 0."""
+        start = self._settings.start
         queries: list[Path] = []
         generators: list[Path] = []
-        index = self._retriever(0, queries, None)
-        figures["round 0"] = self._figures(0, index)
         for number in range(1, self._settings.rounds + 1):
-            generators.append(self._generator(number, index, generators))
-            queries.append(self._queries(number, index, generators[-1]))
-            index = self._retriever(number, queries, index)
-            figures[f"round {number}"] = self._figures(number, index)
-        (self._output / FIGURES).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        return figures
+            label = arm.value if number == 1 or start is Start.PREVIOUS else f"{arm}-{start}"
+            folder = f"{label}/round-{number}"
+            if number == 1 or start is not Start.FROZEN:
+                generators.append(self._generator(f"{folder}/generator", arm, index, generators))
+            queries.append(self._queries(f"{folder}/queries", number, arm, index, generators[-1]))
+            index = self._retriever(folder, queries, arm)
+            ranks[f"{label.replace('-', ' from ')}, round {number}"] = self._ranks(folder, index)
 
-    def _retriever(self, number: int, queries: Sequence[Path], before: Path | None) -> Path:
-        """Train the retriever of a round and build its index; returns the stage of the index."""
+    def _retriever(self, name: str, queries: Sequence[Path], arm: Arm | None) -> Path:
+        """Train the retriever of a round and make its index; returns the stage of the index."""
         settings = self._settings
         inputs = {
             **self._data,
             "settings": asdict(settings.retrieval),
             "queries": [digest(folder) for folder in queries],
-            "arm": settings.arm if queries else None,
+            "arm": arm,
         }
 
         def train(folder: Path) -> None:
-            # Statements and docstrings come from any index of the corpus; in round 0 there is none yet.
-            with self._any_index(before) as index:
-                found = round_pairs(index, self._given, [folder / "samples" for folder in queries], settings.arm)
-                pairs, dropped = allowed(found, self._forbidden)
-                logger.info("%d pairs; %d that an evaluation asks or wants were left out", len(pairs), dropped)
+            with Index.open(self._base) as index:
+                pairs = list(self._first_pairs(index))
+                if arm is not None:
+                    found = kept_pairs([folder / "samples" for folder in queries], index, arm)
+                    kept, dropped = allowed(found, self._forbidden)
+                    logger.info("%d generated pairs; %d that an evaluation asks were left out", len(kept), dropped)
+                    pairs += kept
                 train_retriever(settings.retrieval, pairs, index, folder)
 
-        trained = self._stages.run(f"round-{number}/retriever", inputs, train)
-        return self._stages.run(
-            f"round-{number}/index",
-            {"corpus": self._data["corpus"], "retriever": digest(trained)},
-            lambda folder: _build(self._corpus, folder / "index", trained / MODEL),
+        def encode(folder: Path) -> None:
+            reindex(self._base, folder / "index", load_encoder(str(trained / MODEL)), self._texts)
+
+        trained = self._stages.run(f"{name}/retriever", inputs, train)
+        return self._stages.run(f"{name}/index", {"corpus": self._data["corpus"], "retriever": digest(trained)}, encode)
+
+    @cached_property
+    def _base(self) -> Path:
+        """An index of the corpus, from which statements, docstrings and all tables but the vectors come."""
+        if self._given_base is not None:
+            with Index.open(self._given_base) as index:
+                if index.manifest.corpus_fingerprint != self._data["corpus"]:
+                    raise SidecarError(
+                        "conflict",
+                        f"{self._given_base} is an index of another corpus",
+                        field="base",
+                        hint="leave --base away, or name an index of this corpus",
+                    )
+            return self._given_base
+        stage = self._stages.run(
+            "base-index",
+            {"corpus": self._data["corpus"]},
+            lambda folder: _build(self._corpus, folder / "index"),
         )
+        return stage / "index"
 
-    @contextmanager
-    def _any_index(self, before: Path | None) -> Iterator[Index]:
-        if before is None:
-            before = self._stages.run(
-                "round-0/base-index",
-                {"corpus": self._data["corpus"]},
-                lambda folder: _build(self._corpus, folder / "index", "static"),
-            )
-        with Index.open(before / "index") as index:
-            yield index
+    @cached_property
+    def _texts(self) -> list[str]:
+        """What encoders get of each row; the same for all indexes of the run."""
+        with Index.open(self._base) as index:
+            return canonical_texts(index)
 
-    def _generator(self, number: int, index: Path, earlier: Sequence[Path]) -> Path:
+    def _first_pairs(self, index: Index) -> tuple[Pair, ...]:
+        """The pairs of round 0."""
+        if self._known_pairs is None:
+            pairs, dropped = allowed(first_pairs(index, self._given), self._forbidden)
+            logger.info("round 0: %d pairs; %d that an evaluation asks or wants were left out", len(pairs), dropped)
+            self._known_pairs = tuple(pairs)
+        return self._known_pairs
+
+    def _generator(self, name: str, arm: Arm, index: Path, earlier: Sequence[Path]) -> Path:
         settings = self._settings
-        if number > 1 and settings.start is Start.FROZEN:
-            return earlier[0]
         inputs = {
             **self._data,
             "index": digest(index),
             "generator": settings.generator,
             "judge": settings.judge,
-            "arm": settings.arm,
-            "start": settings.start,
+            "arm": arm,
+            "start": settings.start if earlier else None,
             "settings": asdict(settings.standin) if settings.generator == STANDIN else settings.grpo,
             "declarations": settings.declarations,
             "seed": settings.seed,
@@ -201,7 +248,7 @@ class Rounds:
         }
 
         def train(folder: Path) -> None:
-            with self._scorer(index, folder / "samples", judge_all=False) as (scorer, names):
+            with self._scorer(arm, index, folder / "samples", judge_all=False) as (scorer, names):
                 if settings.generator == STANDIN:
                     continues = bool(earlier) and settings.start is Start.PREVIOUS
                     start = Policy.read(earlier[-1] / standin_run.GENERATOR) if continues else None
@@ -210,7 +257,7 @@ class Rounds:
                 from training.search import grpo
 
                 grpo.train(
-                    self._start_model(number, earlier),
+                    self._start_model(earlier),
                     scorer,
                     names,
                     self._real(),
@@ -218,11 +265,11 @@ class Rounds:
                     grpo.GrpoSettings(**settings.grpo),
                 )
 
-        return self._stages.run(f"round-{number}/generator", inputs, train)
+        return self._stages.run(name, inputs, train)
 
-    def _start_model(self, number: int, earlier: Sequence[Path]) -> str:
+    def _start_model(self, earlier: Sequence[Path]) -> str:
         settings = self._settings
-        if number == 1 or settings.start is Start.BASE:
+        if not earlier or settings.start is Start.BASE:
             return settings.generator
         if settings.start is Start.PREVIOUS:
             return str(earlier[-1] / "model")
@@ -238,7 +285,7 @@ class Rounds:
     def _fine_tune(self, folder: Path) -> None:
         from training.search import sft
 
-        with self._any_index(None) as index:
+        with Index.open(self._base) as index:
             sft.train(self._settings.generator, self._real(), index, folder, self._settings.sft)
 
     def _real(self) -> list[SearchExample]:
@@ -249,41 +296,36 @@ class Rounds:
             if example.style == "short" and not self._forbidden.forbids_example(example)
         ]
 
-    def _queries(self, number: int, index: Path, generator: Path) -> Path:
+    def _queries(self, name: str, number: int, arm: Arm, index: Path, generator: Path) -> Path:
         settings = self._settings
         # Each round draws anew, so that a frozen generator writes other queries the second time.
         seed = settings.seed + 1_000 * number
 
         def write(folder: Path) -> None:
-            with self._scorer(index, folder / "samples", judge_all=True) as (scorer, names):
-                writer: QueryWriter
-                if settings.generator == STANDIN:
-                    policy = Policy.read(generator / standin_run.GENERATOR)
-                    writer = StandinWriter(policy, scorer.retriever, seed)
-                else:
-                    writer = ModelWriter(generator / "model", seed)
+            with self._scorer(arm, index, folder / "samples", judge_all=True) as (scorer, names):
+                writer = make_writer(str(generator), scorer.retriever, seed)
                 write_all(writer, scorer, names, folder / "samples", per=settings.per)
 
         inputs = {
             "index": digest(index),
             "generator": digest(generator),
             "judge": settings.judge,
-            "arm": settings.arm,
+            "arm": arm,
             "per": settings.per,
             "declarations": settings.declarations,
             "evaluation": self._data["evaluation"],
             "seed": seed,
         }
-        return self._stages.run(f"round-{number}/queries", inputs, write)
+        return self._stages.run(name, inputs, write)
 
     @contextmanager
-    def _scorer(self, index: Path, samples: Path, *, judge_all: bool) -> Iterator[tuple[Scorer, list[str]]]:
+    def _scorer(self, arm: Arm, index: Path, samples: Path, *, judge_all: bool) -> Iterator[tuple[Scorer, list[str]]]:
         with Index.open(index / "index") as opened, SampleWriter(samples) as writer:
             retriever = Retriever(opened, load_encoder(opened.manifest.vector_entry("search").encoder))
             judge: Judge = make_judge(
                 self._settings.judge, opened, self._output / "judge", per_minute=self._settings.per_minute
             )
-            yield Scorer(retriever, judge, self._settings.arm, writer, judge_all=judge_all), self._names(opened)
+            yield Scorer(retriever, judge, arm, writer, judge_all=judge_all), self._names(opened)
 
     def _names(self, index: Index) -> list[str]:
         names = [name for name in targets(index) if name not in self._forbidden.names]
@@ -293,22 +335,21 @@ class Rounds:
         chosen = random.Random(self._settings.seed).sample(range(len(names)), wanted)
         return [names[place] for place in sorted(chosen)]
 
-    def _figures(self, number: int, index: Path) -> dict[str, Any]:
+    def _ranks(self, name: str, index: Path) -> dict[str, list[int]]:
         def judge(folder: Path) -> None:
             with Index.open(index / "index") as opened:
                 encoder = load_encoder(opened.manifest.vector_entry("search").encoder)
-                figures = as_json(measure(opened, encoder, self._evaluation))
-            (folder / FIGURES).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+                ranks = measure_ranks(opened, encoder, self._evaluation, search=self._settings.search)
+            (folder / RANKS).write_text(json.dumps(ranks) + "\n", encoding="utf-8")
 
-        folder = self._stages.run(
-            f"round-{number}/figures", {"index": digest(index), "evaluation": self._data["evaluation"]}, judge
-        )
-        found: dict[str, Any] = json.loads((folder / FIGURES).read_text(encoding="utf-8"))
+        inputs = {"index": digest(index), "evaluation": self._data["evaluation"], "search": self._settings.search}
+        folder = self._stages.run(f"{name}/ranks", inputs, judge)
+        found: dict[str, list[int]] = json.loads((folder / RANKS).read_text(encoding="utf-8"))
         return found
 
 
-def _build(corpus: Corpus, folder: Path, encoder: Path | str) -> None:
-    build_index(corpus, folder, load_encoder(str(encoder)))
+def _build(corpus: Corpus, folder: Path) -> None:
+    build_index(corpus, folder, load_encoder("static"))
 
 
 def _examples_hash(examples: Sequence[SearchExample]) -> str:

@@ -21,13 +21,17 @@ import numpy as np
 
 from sidecar.chat import ChatEndpoint, Reply
 from sidecar.corpus.records import Declaration
+from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.progress import Progress
 from sidecar.text.query import query_text
+from training.search.judges import make_endpoint
 from training.search.prompts import prompt_text, query_messages, query_prompt, read_query
 from training.search.retriever import Retriever
 from training.search.scoring import Scorer
+from training.search.sft import MODEL
 from training.search.standin import Policy, Source, write_query
+from training.search.standin_run import GENERATOR
 from training.search.words import word_rarity
 
 logger = logging.getLogger(__name__)
@@ -162,6 +166,32 @@ class EndpointWriter:
         queries = ["" if reply.refused else read_query(reply.text) for reply in asyncio.run(all_of_them())]
         places = [place for place in range(len(declarations)) for _ in range(per)]
         return list(map(Written, places, queries, self._retriever.tokens(queries)))
+
+
+def make_writer(generator: str, retriever: Retriever, seed: int) -> QueryWriter:
+    """The generator of a name.
+
+    Args:
+        generator: Folder of a trained generator, or `MODEL@ADDRESS` of an endpoint (see `judges.make_endpoint`).
+        retriever: See the writers.
+        seed: See the writers.
+
+    Raises:
+        SidecarError: `not_found` when it is neither.
+    """
+    folder = Path(generator)
+    if (folder / GENERATOR).is_file():
+        return StandinWriter(Policy.read(folder / GENERATOR), retriever, seed)
+    if (folder / MODEL / "config.json").is_file():
+        return ModelWriter(folder / MODEL, seed)
+    if "@" in generator:
+        return EndpointWriter(make_endpoint(generator, None), retriever)
+    raise SidecarError(
+        "not_found",
+        f"{generator!r} is no generator",
+        field="generator",
+        hint="give the folder that `python -m training search generator` wrote, or MODEL@ADDRESS",
+    )
 
 
 def targets(index: Index) -> list[str]:
