@@ -234,3 +234,23 @@ def test_a_checkpoint_without_prompts_gets_none(retriever: Retriever, tmp_path: 
     assert load_encoder(str(folder)).dimension == 64
     with pytest.raises(SidecarError, match="48 dimensions"):
         train(replace(settings, served_dimension=48), KINDS[:2], retriever.index, tmp_path / "other")
+
+
+def test_many_queries_at_once_find_what_the_index_finds_for_each(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = retriever.index
+    texts = [query_text(name) for name in index.names(range(0, index.size, 7))]
+    for block in (1 << 14, 50):  # in one block of vectors, in several
+        monkeypatch.setattr("training.search.retriever.BLOCK", block)
+        found = retriever.find([*texts, ""])
+        scores, _ = index.vectors("search").search(
+            retriever.encoder.encode(texts, "question"), retriever.depth, index.target
+        )
+        vectors = retriever.encoder.encode(texts, "question")
+        for row, rows in enumerate(found[:-1]):
+            assert index.target[rows].all()
+            assert len(set(rows.tolist())) == len(rows)
+            own = index.vectors("search").scores(vectors[row], rows)
+            assert np.allclose(own, scores[row], atol=1e-5)
+        assert (found[-1] == -1).all()
