@@ -14,6 +14,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
@@ -203,11 +204,14 @@ class LocalClient(_Methods):
     Args:
         settings: Where the server is.
         timeout: Seconds to wait for each answer.
+        start_seconds: Seconds to wait for a local server that starts: after that a call ends with `overloaded`, saying
+            what the server is doing. None for as long as it takes.
     """
 
-    def __init__(self, settings: Settings, timeout: float = 660.0) -> None:
+    def __init__(self, settings: Settings, timeout: float = 660.0, start_seconds: float | None = None) -> None:
         self._settings = settings
         self._timeout = timeout
+        self._start_seconds = start_seconds
         self._lock = threading.Lock()
         self._client: Client | None = None
 
@@ -229,12 +233,23 @@ class LocalClient(_Methods):
 
     def _found(self, lost: Client | None) -> Client:
         """A client of a server that answers, and is not the lost one."""
-        with self._lock:
+        limit = self._start_seconds
+        until = None if limit is None else time.monotonic() + limit
+        if not self._lock.acquire(timeout=-1 if limit is None else limit):
+            raise SidecarError(
+                "overloaded",
+                f"the server is not ready after {limit:.3g} s: another call waits for it",
+                hint="ask again in a minute",
+                retry_after=30.0,
+            )
+        try:
             if self._client is None or self._client is lost:
-                self._client = self._find()
+                self._client = self._find(None if until is None else max(0.0, until - time.monotonic()))
             return self._client
+        finally:
+            self._lock.release()
 
-    def _find(self) -> Client:
+    def _find(self, within: float | None) -> Client:
         if self._settings.url:
             return Client(self._settings.url, self._settings.token, self._timeout)
         import asyncio
@@ -244,7 +259,7 @@ class LocalClient(_Methods):
         def say(message: str) -> None:
             sys.stderr.write(f"{message}\n")
 
-        address = asyncio.run(ensure_server(self._settings, say))
+        address = asyncio.run(ensure_server(self._settings, say, within))
         return Client(address.url, address.token, self._timeout)
 
 

@@ -200,12 +200,41 @@ async def _published(settings: Settings) -> tuple[Address, Health] | None:
     return (address, health) if health.instance == address.instance else None
 
 
-async def ensure_server(settings: Settings, say: Say) -> Address:
+async def ensure_server(settings: Settings, say: Say, within: float | None = None) -> Address:
     """Find the local server or start it, and wait until it is ready.
 
+    Args:
+        settings: Where it is.
+        say: Is told what is waited for.
+        within: Seconds to wait; the server goes on starting after that. None for as long as it takes.
+
     Raises:
-        SidecarError: `unreachable` when it cannot start, with the last words of its log.
+        SidecarError: `unreachable` when it cannot start, with the last words of its log; `overloaded`, saying what the
+            server is doing, when it is not ready in time.
     """
+    doing = "starting the server"
+
+    def say_and_remember(message: str) -> None:
+        nonlocal doing
+        doing = message
+        say(message)
+
+    timeout = asyncio.timeout(within)
+    try:
+        async with timeout:
+            return await _ensured(settings, say_and_remember)
+    except TimeoutError:
+        if not timeout.expired():
+            raise
+        raise SidecarError(
+            "overloaded",
+            f"the server is not ready after {within:.3g} s: {doing.removeprefix('server: ')}",
+            hint="it goes on with that; ask again in a minute",
+            retry_after=30.0,
+        ) from None
+
+
+async def _ensured(settings: Settings, say: Say) -> Address:
     found = await find_server(settings)
     process: subprocess.Popen[bytes] | None = None
     log_start = 0

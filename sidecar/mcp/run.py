@@ -20,7 +20,7 @@ def run_mcp(settings: Settings) -> None:
         SidecarError: `not_found` when the extra `mcp` is not installed.
     """
     try:
-        from sidecar.mcp.tools import make_server
+        from sidecar.mcp.tools import START_SECONDS, make_server
     except ImportError as error:
         raise SidecarError(
             "not_found",
@@ -31,5 +31,5 @@ def run_mcp(settings: Settings) -> None:
 
     # The SDK logs each call, and what an agent asks is nobody else's business.
     logging.getLogger("mcp").setLevel(logging.WARNING)
-    with LocalClient(settings) as client:
+    with LocalClient(settings, start_seconds=START_SECONDS) as client:
         make_server(client).run("stdio")

@@ -19,8 +19,12 @@ from sidecar import __version__
 from sidecar.client import LocalClient
 from sidecar.errors import SidecarError
 
-DEADLINE_MS = 60_000
-"""What an agent waits at most for an answer of a running server; the first call may also have to start one."""
+START_SECONDS = 35.0
+"""What a call waits for a server that is starting, before it says so instead of an answer. The first call may have to
+start one, which may first have to build the example library's index; and many hosts give up after a minute."""
+
+DEADLINE_MS = 20_000
+"""What an agent waits at most for an answer of a running server."""
 
 INSTRUCTIONS = (
     "Finds declarations of Lean 4 libraries (Mathlib, or what the user has indexed). Use `premises` with a proof "
@@ -97,6 +101,8 @@ class _Tools:
 
     def __init__(self, client: LocalClient) -> None:
         self._client = client
+        self._revision = ""
+        self._about_index: list[str] = []
 
     def search(
         self,
@@ -114,7 +120,7 @@ class _Tools:
     ) -> Declarations:
         """Find Lean declarations by what they say, by their words, or by their names."""
         answer = self._ask("search", query=query, k=k, modules=modules, kinds=kinds, imports=imports)
-        return Declarations([_declaration(result) for result in answer["results"]], _warnings(answer))
+        return Declarations([_declaration(result) for result in answer["results"]], self._warnings(answer))
 
     def premises(
         self,
@@ -142,7 +148,7 @@ class _Tools:
             exclude=exclude,
         )
         chosen = [Premise(entry["name"], entry["kind"], entry["module"]) for entry in answer["premises"]]
-        return Premises(chosen, _warnings(answer))
+        return Premises(chosen, self._warnings(answer))
 
     def _ask(self, method: str, **params: object) -> Mapping[str, Any]:
         given = {name: value for name, value in params.items() if value is not None}
@@ -150,6 +156,27 @@ class _Tools:
             return self._client.call(method, {**given, "deadline_ms": DEADLINE_MS})
         except SidecarError as error:
             raise ToolError(str(error)) from None
+
+    def _warnings(self, answer: Mapping[str, Any]) -> list[str]:
+        """What to know about an answer; first of all, when it comes from the example library."""
+        if self._revision != answer["revision"]:
+            try:
+                index = self._client.status()["index"]
+            except SidecarError:
+                index = None  # it is asked again beside the next answer
+            else:
+                self._revision = answer["revision"]
+            self._about_index = _about(index)
+        return [*self._about_index, *(warning["message"] for warning in answer["warnings"])]
+
+
+def _about(index: Mapping[str, Any] | None) -> list[str]:
+    if index is None or not index["example"]:
+        return []
+    return [
+        f"Nothing was indexed yet: this comes from an example library of {index['declarations']} declarations, not from"
+        " Mathlib or the user's own. The user makes an index with `lean-sidecar index build CORPUS`."
+    ]
 
 
 def _declaration(result: Mapping[str, Any]) -> Declaration:
@@ -164,7 +191,3 @@ def _declaration(result: Mapping[str, Any]) -> Declaration:
         deprecated=deprecated is not False,
         replacement=deprecated or None,
     )
-
-
-def _warnings(answer: Mapping[str, Any]) -> list[str]:
-    return [warning["message"] for warning in answer["warnings"]]

@@ -146,6 +146,11 @@ class ServerState:
             index.revision,
             index.size,
         )
+        if index.folder == self._example_folder():
+            logger.warning(
+                "nothing was indexed: answers come from the example library alone; `lean-sidecar index build CORPUS`"
+                " makes an index, which is served as soon as it is there"
+            )
 
     async def reload(self) -> bool:
         """Open the index again, and serve the new one from the next request on.
@@ -324,7 +329,7 @@ class ServerState:
             index.close()
         except SidecarError:
             pass
-        self._say("building the index of the example library")
+        self._say("nothing was indexed yet: building the index of the example library")
         encoder = encoder or load_encoder(name, threads=self.settings.threads)
         build_index(corpus, folder, documents_of(encoder))
         return Index.open(folder)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,18 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
-from tests.running import ROOT, alive, end_local_server, environment, eventually, local_server
+from sidecar.client import LocalClient
+from sidecar.settings import Settings
+from tests.running import (
+    ROOT,
+    alive,
+    code_of,
+    end_local_server,
+    environment,
+    eventually,
+    local_server,
+    small_index,
+)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +121,52 @@ async def test_a_server_that_stopped_is_started_again(folder: Path) -> None:
 async def test_a_server_that_cannot_be_reached_is_named(folder: Path) -> None:
     async with agent(folder, LEAN_SIDECAR_URL="http://127.0.0.1:9") as client:
         assert "http://127.0.0.1:9 does not answer" in error(await client.call_tool("search", {"query": "gcd"}))
+
+
+async def test_answers_of_the_example_library_say_so(tmp_path: Path) -> None:
+    example = tmp_path / "cache" / "example-small"
+    shutil.copytree(small_index(), example)
+    try:
+        async with agent(tmp_path, LEAN_SIDECAR_INDEX=str(example)) as client:
+            for _ in range(2):
+                found = content(await client.call_tool("search", {"query": "Nat.add_comm", "k": 1}))
+                assert found["declarations"][0]["name"] == "Nat.add_comm"
+                assert "Nothing was indexed yet" in found["warnings"][0]
+                assert "`lean-sidecar index build CORPUS`" in found["warnings"][0]
+            selected = content(await client.call_tool("premises", {"goal": "⊢ True", "k": 1}))
+            assert "example library" in selected["warnings"][0]
+        assert "nothing was indexed" in (tmp_path / "run" / "server.log").read_text()
+    finally:
+        end_local_server(tmp_path)
+
+
+async def test_answers_of_the_users_own_index_say_nothing_of_examples(folder: Path) -> None:
+    async with agent(folder) as client:
+        found = content(await client.call_tool("search", {"query": "Nat.add_comm", "k": 1}))
+        assert found["warnings"] == []
+
+
+def test_a_call_waits_for_a_starting_server_as_long_as_it_may_and_says_what_it_does(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(
+        data_folder=tmp_path / "data",
+        cache_folder=tmp_path / "cache",
+        runtime_folder=tmp_path / "run",
+        index=small_index(),
+        threads=1,
+    )
+    try:
+        with LocalClient(settings, start_seconds=0.2) as client:
+            caught = code_of(lambda: client.search("Nat.add_comm"))
+            assert (caught.code, caught.retry_after) == ("overloaded", 30.0)
+            assert "not ready after 0.2 s: starting the server" in caught.message
+            # It was not given up, only not waited for.
+            eventually(lambda: local_server(tmp_path) is not None, "the server listens")
+        with LocalClient(settings) as client:
+            assert client.search("Nat.add_comm", 1)["results"][0]["name"] == "Nat.add_comm"
+    finally:
+        end_local_server(tmp_path)
 
 
 @pytest.mark.parametrize("missing", ["mcp", "mcp.server.mcpserver"])

@@ -406,6 +406,8 @@ def test_without_an_index_the_example_library_is_served_and_nobody_is_asked_for_
     with running_server(tmp_path, *options, LEAN_SIDECAR_INDEX=None, PYTHONPATH=path) as server:
         client = server.client()
         assert client.status()["index"]["example"] is True
+        assert "nothing was indexed yet: building the index of the example library" in server.log
+        assert "answers come from the example library alone; `lean-sidecar index build CORPUS`" in server.log
         assert client.premises("⊢ secret", 3)["premises"]
         code_of(lambda: client.search("secret", 0))
         # An index that the user builds takes its place.
