@@ -36,7 +36,10 @@ _PREMISES: Final = (
     "/-- Addition is **commutative**, see `Nat.add`. -/\ntheorem Nat.add_comm (n m : Nat) : n + m = m + n",
     "structure Foo.{u} {α : Type u} [inst : Add α] ⦃f : α → α⦄ (h : ∀ x, f x = x) extends Bar α : Type u",
 )
-_QUERIES: Final = (r"$\frac{a}{b} \le \sqrt{\mathbb{R}}$ is *continuous* (p-adic), see Nat.add_comm",)
+_QUERIES: Final = (
+    r"$\frac{a}{b} \le \sqrt{\mathbb{R}}$ is *continuous* (p-adic), see Nat.add_comm",
+    "Weierstraß, Łoś, Hölder",
+)
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,11 @@ import re
 from typing import Final
 
 from sidecar.text.clean import one_line
+from sidecar.text.symbols import LETTERS
 from sidecar.text.words import words
+
+_LATIN: Final = re.compile("[ßæÆœŒøØłŁđĐı]")
+"""Letters of people's names that no decomposition takes apart; in a statement they would be words of their own."""
 
 _LATEX: Final[dict[str, str]] = {
     "N": "ℕ",
@@ -133,7 +137,7 @@ def query_text(query: str) -> str:
     LaTeX commands become the symbols they draw (`\\mathbb{R}` is ℝ, `\\le` is ≤), marks of formatting are taken off,
     and what remains is spelled by the same rules as statements.
     """
-    text = one_line(query)
+    text = _LATIN.sub(lambda match: LETTERS[match[0]], one_line(query))
     if "\\" in text:
         text = _BLACKBOARD.sub(lambda match: f" {_LATEX[match[1] or match[2]]} ", text)
         text = _FRACTION.sub(r"\1 / \2", text)

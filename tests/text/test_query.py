@@ -38,6 +38,9 @@ def test_latex_is_spelled_like_lean(latex: str, lean: str) -> None:
         ("Type theory", "type theory"),
         ("n - 1 and n-1", "n subtract 1 and n subtract 1"),
         ("", ""),
+        ("the Weierstraß M-test", "the weierstrass m test"),
+        ("Łoś's theorem", query_text("Los's theorem")),
+        ("Hölder and Cœur", "holder and coeur"),
     ],
 )
 def test_prose_stays_prose(question: str, text: str) -> None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from training.data.examples import PremiseExample
 from training.data.library import PremiseLibrary
 from training.data.token_rows import TokenRows
+from training.evaluation.metrics import Judged, recall
 from training.premises.pairs import TrainingPairs
 
 if TYPE_CHECKING:
@@ -88,21 +89,32 @@ class Probe:
         """The goals that are asked."""
         return self.pairs.examples
 
-    def recall(self, goals: FloatMatrix, premises: FloatMatrix, ks: Sequence[int]) -> dict[str, float]:
-        """Mean recall@k over the goals, among the sample's premises that each can see.
+    @property
+    def goal_rows(self) -> npt.NDArray[np.int64]:
+        """Numbers of all goals, to encode them."""
+        return np.arange(len(self.examples))
+
+    def judge(self, goals: FloatMatrix, premises: FloatMatrix, depth: int) -> list[Judged]:
+        """Where the gold premises of each goal come out, among the sample's premises that it can see.
 
         Args:
             goals: Vectors of `examples`.
             premises: Vectors of `rows`.
-            ks: Depths.
+            depth: Ranks beyond this are not looked at.
         """
-        totals = dict.fromkeys(ks, 0.0)
+        found = []
+        pairs = self.pairs
         for number in range(len(goals)):
-            pairs = self.pairs
             allowed = self._library.visible(int(pairs.module[number]), int(pairs.line[number]))[self.rows]
             scores = np.where(allowed, premises @ goals[number], -np.inf)
             scores[self.rows == pairs.own[number]] = -np.inf
-            best = self.rows[np.argsort(-scores, kind="stable")[: max(ks)]]
-            for k in ks:
-                totals[k] += float(np.isin(pairs.positives[number], best[:k]).mean())
-        return {f"recall@{k}": total / max(len(goals), 1) for k, total in totals.items()}
+            likely = np.argpartition(-scores, min(depth, len(scores) - 1))[:depth] if depth else np.arange(0)
+            best = self.rows[likely[np.lexsort((likely, -scores[likely]))]]
+            gold = np.unique(pairs.positives[number])
+            found.append(Judged(tuple((np.flatnonzero(np.isin(best, gold)) + 1).tolist()), len(gold)))
+        return found
+
+    def recall(self, goals: FloatMatrix, premises: FloatMatrix, ks: Sequence[int]) -> dict[str, float]:
+        """Mean recall@k over the goals; see `judge`."""
+        judged = self.judge(goals, premises, max(ks))
+        return {f"recall@{k}": sum(recall(one, k) for one in judged) / max(len(judged), 1) for k in ks}
