@@ -21,6 +21,7 @@ from sidecar.index.verify import verify_index
 from tests.corpus.written import declaration_row, module_row, write
 from training.data.queries import SearchExample
 from training.search.arms import Arm, Start
+from training.search.reindex import reindex
 from training.search.retrieval import RetrievalSettings
 from training.search.reward import reward
 from training.search.rounds import Rounds, RoundsSettings
@@ -188,12 +189,17 @@ def test_a_tiny_language_model_through_the_whole_loop(run: Run, corpus: Corpus, 
     assert len(list(read_samples(output / "both" / "round-1" / "generator" / "samples"))) == 3 * 2 * 2
 
 
-def test_an_index_of_another_corpus_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+def test_an_index_of_another_corpus_or_version_is_refused(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path / "library", module_row("A"), declaration_row("A.b"))
     other = open_corpus(tmp_path / "library")
     build_index(other, tmp_path / "index", load_encoder("static"))
     with pytest.raises(SidecarError, match="another corpus"):
         Rounds(corpus, GIVEN, EVALUATION, tmp_path / "run", SETTINGS, tmp_path / "index").run()
+    monkeypatch.setattr("training.search.reindex.text_fingerprint", lambda: "other rules")
+    with pytest.raises(SidecarError, match="text rules"):
+        reindex(tmp_path / "index", tmp_path / "again", load_encoder("static"))
 
 
 def test_the_standin_has_no_fine_tuning(run: Run, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.threads import usable_cores
+from sidecar.errors import SidecarError
 from sidecar.index.approximate import build_lists
 from sidecar.index.codes import scan_order, write_codes
 from sidecar.index.index import Index
@@ -29,6 +30,7 @@ from sidecar.index.manifest import ROLES, BuildFigures, VectorEntry, file_entry
 from sidecar.index.publish import check_place, publish
 from sidecar.progress import Progress
 from sidecar.text.declaration import declaration_text
+from sidecar.text.fingerprint import text_fingerprint
 
 TEXTS_AT_ONCE: Final = 4_096
 """Texts between two steps of the progress; within these, those of one length go through the encoder together."""
@@ -42,16 +44,26 @@ def reindex(base: Path, folder: Path, encoder: Encoder, texts: Sequence[str] | N
         folder: Where the new one shall be; an index that is there is replaced.
         encoder: Encoder for premise selection and for search.
         texts: What `canonical_texts` gave for `base`, where several indexes are made of it.
+
+    Raises:
+        SidecarError: `conflict` when `base` was made with other text rules: words and vectors would not agree.
     """
     began = time.monotonic()
     folder = located(folder)
     check_place(folder)
     building = building_folder(folder)
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
     name = f"vectors-{encoder.fingerprint[:12]}"
     with Index.open(base) as index:
         manifest = index.manifest
+        if manifest.text_fingerprint != text_fingerprint():
+            raise SidecarError(
+                "conflict",
+                f"{base} was made with the text rules of another version",
+                field="base",
+                hint=f"build it again: `lean-sidecar index build CORPUS --output {base}`",
+            )
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(parents=True)
         own = {file for entry in manifest.vectors.values() for file in _files(entry)}
         for file in manifest.files.keys() - own:
             _share(base / file, building / file)
