@@ -13,7 +13,7 @@ from sidecar.corpus.source import EXAMPLE_FOLDER
 from sidecar.errors import SidecarError
 from tests.running import small_index
 from tests.search.test_reranker import cross_encoder  # noqa: F401
-from training.search.seen import read_targets, write_targets
+from training.data.seen import read_targets, write_targets
 from training.search.systems import Wanted
 
 ROWS = [

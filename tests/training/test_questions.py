@@ -72,6 +72,7 @@ def test_docstrings_and_given_questions_are_asked_and_what_an_evaluation_wants_i
         )
     }
     assert questions.left_out == 2
+    assert set(questions.names) == {"Docs.swap", "Docs.Magma"}
     assert not any("evaluation" in answer for answer in questions.answers)
 
 

@@ -34,13 +34,15 @@ class Questions:
 
     Attributes:
         queries: Canonical texts of the questions.
-        answers: Canonical texts of the declarations, without the docstring where the question was taken from it.
+        names: Names of the declarations.
+        answers: Their canonical texts, without the docstring where the question was taken from it.
         group: Question → number of its answer's group: that of the library where the answer is a premise, a number
             behind all of the library's where it is none.
         left_out: Questions that an evaluation asks, or whose answers it wants.
     """
 
     queries: tuple[str, ...]
+    names: tuple[str, ...]
     answers: tuple[str, ...]
     group: IntArray
     left_out: int
@@ -48,7 +50,7 @@ class Questions:
     @classmethod
     def none(cls) -> Questions:
         """No questions: a run on goals alone."""
-        return cls((), (), np.empty(0, dtype=np.int64), 0)
+        return cls((), (), (), np.empty(0, dtype=np.int64), 0)
 
     @classmethod
     def read(
@@ -73,6 +75,7 @@ class Questions:
                 wanted.setdefault(name, []).append(Pair(query_text(example.query), name))
         propositional = propositional_constants(corpus.declarations())
         queries: list[str] = []
+        names: list[str] = []
         answers: list[str] = []
         groups: list[int] = []
         left_out = others = 0
@@ -92,10 +95,11 @@ class Questions:
                 others += row is None
                 for pair in kept:
                     queries.append(pair.query)
+                    names.append(pair.name)
                     answers.append(declaration_text(replace(declaration, docstring="") if pair.bare else declaration))
                     groups.append(group)
                 progress.advance(len(kept))
-        return cls(tuple(queries), tuple(answers), np.array(groups, dtype=np.int64), left_out)
+        return cls(tuple(queries), tuple(names), tuple(answers), np.array(groups, dtype=np.int64), left_out)
 
     def __len__(self) -> int:
         return len(self.queries)

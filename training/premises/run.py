@@ -28,6 +28,7 @@ from training.data.decontamination import Decontamination, Removed
 from training.data.examples import PremiseExample
 from training.data.library import PremiseLibrary
 from training.data.queries import read_queries
+from training.data.seen import write_targets
 from training.data.sources import ExampleSource, naive
 from training.data.token_rows import TokenRows
 from training.evaluation.plots import Line, lines
@@ -268,6 +269,8 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
     ranks.wait_for_everyone()
     if ranks.is_main_process:
         records.write_record(places.output, record)
+        if settings.question_share:
+            write_targets(places.output, data.questions.names)
     hard = None
     if places.hard_negatives is not None:
         hard = read_mined(places.hard_negatives, pairs, library)

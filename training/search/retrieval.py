@@ -26,12 +26,12 @@ from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.text.declaration import declaration_text
 from training.data.questions import Pair
+from training.data.seen import write_targets
 from training.data.token_rows import TokenRows
 from training.premises.models import Backbone, TrainedModel, load_base
 from training.premises.presets import base_folder, find_preset
 from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, newest_checkpoint
 from training.search.retrieval_loss import MarginContrastiveLoss
-from training.search.seen import write_targets
 
 logger = logging.getLogger(__name__)
 
