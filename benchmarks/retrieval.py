@@ -34,11 +34,11 @@ from typing import Final
 from benchmarks.record import record
 from sidecar.search.rewriters import OFF, VOCABULARY
 from training.data.queries import SearchExample, read_queries
+from training.data.seen import read_targets
 from training.evaluation.metrics import Interval
 from training.evaluation.plots import bars
 from training.search import figures as judging
 from training.search.figures import Figures, Groups
-from training.search.seen import read_targets
 from training.search.systems import Wanted, open_systems
 
 COMPARED: Final = "ndcg@10"
