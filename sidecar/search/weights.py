@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from sidecar.encoder.load import TIERS
-
 RankingName = Literal["name", "words", "meaning"]
 
 RANK_CONSTANT: Final = 1.0
@@ -33,7 +31,7 @@ def weights_for(encoder: str) -> Mapping[RankingName, float]:
     """Weights of the rankings.
 
     Args:
-        encoder: `VectorSet.encoder`: a tier, a folder or a hub name. The built-in tiers were trained on goals and know
-            little of questions; any other encoder counts as one that does.
+        encoder: `VectorSet.encoder`: a tier, a folder or a hub name. The built-in `static` was trained on goals alone
+            and knows little of questions; any other encoder counts as one that does.
     """
-    return _TRAINED_ON_GOALS if encoder in TIERS else _GENERAL
+    return _TRAINED_ON_GOALS if encoder == "static" else _GENERAL
