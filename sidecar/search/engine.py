@@ -136,12 +136,12 @@ class SearchEngine:
                     rewritten, warnings = await rewrite_query(self._rewriter, query)
             with clock.stage("normalise"):
                 search = await asyncio.to_thread(self._begin, request, query, rewritten, warnings)
-            # As in `sidecar.select.selector`: what needs no lock of Python's runs beside what does, encoding does not.
-            vectors = await self._encode(search.questions, clock)
-            await asyncio.gather(
+            # As in `sidecar.select.selector`: nothing is done beside the search by vectors.
+            vectors, _ = await asyncio.gather(
+                self._encode(search.questions, clock),
                 asyncio.to_thread(self._rank_by_words, search, clock),
-                asyncio.to_thread(self._rank_by_meaning, search, vectors, clock),
             )
+            await asyncio.to_thread(self._rank_by_meaning, search, vectors, clock)
             found, fused, chosen = await asyncio.to_thread(self._choose, search, clock)
             if request.rerank:
                 chosen = await self._reranked(search, chosen, until, clock)
