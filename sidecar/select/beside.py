@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
+from sidecar.encoder.base import FloatMatrix
 from sidecar.index.index import Index
-from sidecar.select.embeddings import HalfMatrix, PremiseFeatures
+from sidecar.select.embeddings import PremiseFeatures
 from sidecar.select.locality import PremisePlaces
 from sidecar.select.request import LocalPremise, Origin, PremiseWarning
 from sidecar.select.symbolic import IntArray, SymbolicRanking, WeighedStatements
@@ -31,7 +34,8 @@ class Block:
         origin: Where they come from.
         premises: The premises.
         rows: int64, shape (premises,): rows of the index with the same names, −1 where there are none.
-        vectors: float16, shape (premises, dimension); None where nothing was encoded.
+        vectors: float32, which is multiplied several times as fast as float16, shape (premises, dimension); None where
+            nothing was encoded.
         statements: Their weighed constants.
         places: Where they stand.
         warnings: What to say about them in every answer.
@@ -40,7 +44,7 @@ class Block:
     origin: Origin
     premises: tuple[LocalPremise, ...]
     rows: IntArray
-    vectors: HalfMatrix | None
+    vectors: FloatMatrix | None
     statements: WeighedStatements
     places: PremisePlaces
     warnings: tuple[PremiseWarning, ...]
@@ -94,7 +98,7 @@ def make_block(
         origin,
         tuple(premises),
         index.rows([premise.name for premise in premises]),
-        features.vectors,
+        None if features.vectors is None else features.vectors.astype(np.float32),
         symbolic.weigh(features.statements),
         PremisePlaces(premises),
         tuple(said),

@@ -107,14 +107,19 @@ class Fields:
 
     def maps(self, name: str, most: int, most_limit: str, known: Collection[str]) -> Iterator[Fields]:
         """A list of at most `most` maps with these fields; none when it is left out."""
-        if not self.given(name):
-            return
-        path = self.path(name)
-        for number, value in enumerate(self._array(name, most, most_limit)):
-            where = f"{path}[{number}]"
-            if not isinstance(value, dict):
-                raise SidecarError("bad_request", f"must be a map, got {shown(value)}", field=where)
-            yield Fields(value, known, where)
+        for number, value in enumerate(self.array(name, most, most_limit)):
+            yield self.map_at(name, number, value, known)
+
+    def map_at(self, name: str, number: int, value: Value, known: Collection[str]) -> Fields:
+        """An entry of a list that must be a map with these fields."""
+        where = f"{self.path(name)}[{number}]"
+        if not isinstance(value, dict):
+            raise SidecarError("bad_request", f"must be a map, got {shown(value)}", field=where)
+        return Fields(value, known, where)
+
+    def array(self, name: str, most: int, most_limit: str) -> list[Value]:
+        """A list of at most `most` values; an empty one when it is left out."""
+        return self._array(name, most, most_limit) if self.given(name) else []
 
     def _array(self, name: str, most: int, most_limit: str) -> list[Value]:
         value = self._values[name]

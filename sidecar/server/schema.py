@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from sidecar.corpus.records import KINDS
 from sidecar.encoder.base import Purpose
@@ -105,19 +106,7 @@ def read_premises(fields: Fields, limits: Limits) -> PremiseRequest:
         k=fields.integer("k", 1, limits.k, "k", DEFAULT_K["premises"]),
         imports=_names(fields, "imports", limits.imports, "imports", limits),
         environment=fields.optional_text("environment", limits.name_bytes, "name_bytes"),
-        premises=tuple(
-            [
-                LocalPremise(
-                    name=_name(entry, "name", limits),
-                    text=entry.text("text", limits.text_bytes, "text_bytes"),
-                    constants=_names(entry, "constants", limits.premises, "premises", limits),
-                    module=entry.optional_text("module", limits.name_bytes, "name_bytes"),
-                )
-                for entry in fields.maps(
-                    "premises", limits.premises, "premises", ("name", "text", "constants", "module")
-                )
-            ]
-        ),
+        premises=_local_premises(fields, limits),
         symbols=_names(fields, "symbols", limits.premises, "premises", limits),
         theorem=fields.optional_text("theorem", limits.name_bytes, "name_bytes"),
         module=fields.optional_text("module", limits.name_bytes, "name_bytes"),
@@ -197,6 +186,38 @@ def read_feedback(fields: Fields, limits: Limits) -> FeedbackCall:
         premises=_names(fields, "premises", limits.premises, "premises", limits) or (),
         tactic=fields.optional_text("tactic", limits.text_bytes, "text_bytes"),
     )
+
+
+_LOCAL_PREMISE: Final = ("name", "text", "constants", "module")
+
+
+def _local_premises(fields: Fields, limits: Limits) -> tuple[LocalPremise, ...]:
+    """The premises of a file, of which a request may hold thousands."""
+    found: list[LocalPremise] = []
+    for number, value in enumerate(fields.array("premises", limits.premises, "premises")):
+        plain = _plain_premise(value, limits)
+        if plain is None:
+            entry = fields.map_at("premises", number, value, _LOCAL_PREMISE)
+            plain = LocalPremise(
+                name=_name(entry, "name", limits),
+                text=entry.text("text", limits.text_bytes, "text_bytes"),
+                constants=_names(entry, "constants", limits.premises, "premises", limits),
+                module=entry.optional_text("module", limits.name_bytes, "name_bytes"),
+            )
+        found.append(plain)
+    return tuple(found)
+
+
+def _plain_premise(value: Value, limits: Limits) -> LocalPremise | None:
+    """A premise of a short name and text alone, as nearly all are; None where more must be looked at."""
+    if not isinstance(value, dict) or len(value) != 2:
+        return None
+    name, text = value.get("name"), value.get("text")
+    if not isinstance(name, str) or not isinstance(text, str) or not name:
+        return None
+    # A character takes at most four bytes.
+    fits = 4 * len(name) <= limits.name_bytes and 4 * len(text) <= limits.text_bytes
+    return LocalPremise(name, text) if fits else None
 
 
 def _names(fields: Fields, name: str, most: int, most_limit: str, limits: Limits) -> tuple[str, ...] | None:
