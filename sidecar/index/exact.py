@@ -71,6 +71,7 @@ class ExactSearch:
         pool = ThreadPoolExecutor(threads, "search") if rows > step else None
         self._vectors = _Scan(matrix, "QT_fp16", step, pool)
         self._codes = codes
+        self._last_mask: tuple[BoolArray, BoolArray] | None = None
         self._coded = None if codes is None else _Scan(codes.codes, "QT_8bit_direct_signed", step, pool)
 
     def search(self, queries: FloatArray, k: int, mask: BoolArray | None) -> Found:
@@ -94,7 +95,7 @@ class ExactSearch:
             rows[~pointing, :fitting] = np.arange(fitting) if mask is None else np.flatnonzero(mask)[:fitting]
         open_queries = np.flatnonzero(pointing)
         if self._codes is not None and len(open_queries):
-            coded_mask = None if mask is None else mask[self._codes.order]
+            coded_mask = None if mask is None or visible == len(self._matrix) else self._in_order(mask, self._codes)
             for wanted in _candidate_counts(k, visible):
                 open_queries = self._by_codes(
                     queries, open_queries, wanted, coded_mask, scores[:, :fitting], rows[:, :fitting]
@@ -103,6 +104,13 @@ class ExactSearch:
                     return scores, rows
         self._by_vectors(queries, open_queries, visible, mask, scores[:, :fitting], rows[:, :fitting])
         return scores, rows
+
+    def _in_order(self, mask: BoolArray, codes: VectorCodes) -> BoolArray:
+        """A mask in the order of the codes; whoever asks mostly asks again under the same one."""
+        last = self._last_mask
+        if last is None or not np.array_equal(last[0], mask):
+            last = self._last_mask = (mask.copy(), mask[codes.order])
+        return last[1]
 
     def scores(self, query: FloatArray, rows: RowArray) -> FloatArray:
         """The inner product of one query with each of some rows (which may repeat), in their order."""

@@ -271,3 +271,18 @@ def test_codes_go_to_disk_and_back(tmp_path: Path) -> None:
     with pytest.raises(SidecarError, match="does not hold 25 scales"):
         open_codes(tmp_path, entry, order, 25)
     assert open_matrix(tmp_path / entry.file, 10_000, 24, np.uint8).dtype == np.uint8
+
+
+def test_each_search_is_made_under_its_own_mask() -> None:
+    random = np.random.default_rng(8)
+    matrix = _vectors("random", 64, random)
+    search = ExactSearch(matrix, 1, _coded(matrix))
+    query = random.standard_normal((1, 64)).astype(np.float32)
+    mask = random.random(ROWS) < 0.8
+    for _ in range(4):
+        for _ in range(2):
+            scores, rows = search.search(query, 3, mask)
+            expected_scores, expected_rows = _reference(matrix, query[0], 3, mask)
+            np.testing.assert_array_equal(rows[0], expected_rows)
+            np.testing.assert_array_equal(scores[0], expected_scores)
+        mask[rows[0]] = False  # the same array, with other rows in it
