@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.record import record
 from sidecar.corpus.source import open_corpus
 from training.data.examples import PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.sources import ExampleSource, sample
 from training.evaluation.metrics import Interval, Judged, bootstrap, paired_difference, recall, reciprocal_rank
 from training.evaluation.plots import Line, bars, lines

@@ -141,7 +141,7 @@ def mine(
     spread = spread_over(ray)
     places = Places(corpus or data.parent / "declarations", data, output, cache or output.parent / "cache")
     loaded = TrainingData.load(RunSettings(preset=model, split=split), places)
-    written = mining.mine(model, loaded.pairs, loaded.library, output, spread, depth=depth)
+    written = mining.mine(model, loaded.pairs, loaded.premise_library, output, spread, depth=depth)
     typer.echo(f"{written} hard negatives of {len(loaded.pairs.examples)} states in {output}")
 
 

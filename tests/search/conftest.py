@@ -12,7 +12,7 @@ from sidecar.encoder.load import load_encoder
 from sidecar.index.build import build_index
 from sidecar.index.index import Index
 from sidecar.search.engine import SearchEngine
-from tests.search.library import write_library
+from tests.search.real_library import write_library
 
 
 @pytest.fixture(scope="session")

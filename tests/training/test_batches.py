@@ -12,7 +12,7 @@ from sidecar.corpus.source import open_corpus
 from sidecar.errors import SidecarError
 from tests.training.made_up import LEMMAS, lemma, write_library
 from training.data.examples import Positive, PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.token_rows import TokenRows
 from training.premises.batches import Batches
 from training.premises.negatives import NegativeSampler

@@ -15,7 +15,7 @@ from tests.corpus.written import declaration_row, module_row, write
 from tests.training.made_up import lemma, write_library
 from training.cli import application
 from training.data.examples import Positive, PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.queries import SearchExample
 from training.data.token_rows import TokenRows
 from training.premises.batches import PADDING, Batches

@@ -252,12 +252,12 @@ def test_mined_negatives_are_visible_and_say_nothing_that_a_positive_says(world:
     places = _places(world, tmp_path / "run", tmp_path / "hard.npz")
     data = TrainingData.load(_settings(world), places)
     file = tmp_path / "hard.npz"
-    written = mining.mine(str(world / "encoder"), data.pairs, data.library, file, Here(), depth=10)
-    mined = mining.read_mined(file, data.pairs, data.library)
+    written = mining.mine(str(world / "encoder"), data.pairs, data.premise_library, file, Here(), depth=10)
+    mined = mining.read_mined(file, data.pairs, data.premise_library)
     assert written == sum(map(len, mined))
     assert len(mined) == len(data.pairs.examples)
     for state, rows in enumerate(mined):
-        names = [data.library.names[row] for row in rows]
+        names = [data.premise_library.names[row] for row in rows]
         gold = data.pairs.examples[state].gold
         assert 0 < len(names) <= 10
         assert not set(names) & set(gold)
@@ -273,13 +273,13 @@ def test_mined_negatives_of_another_corpus_or_damaged_ones_are_refused(world: Pa
     data = TrainingData.load(_settings(world), _places(world, tmp_path))
     file = tmp_path / "hard.npz"
     with pytest.raises(SidecarError, match="is not a file"):
-        mining.read_mined(file, data.pairs, data.library)
+        mining.read_mined(file, data.pairs, data.premise_library)
     file.write_bytes(b"PK\x03\x04 no")
     with pytest.raises(SidecarError, match="damaged"):
-        mining.read_mined(file, data.pairs, data.library)
+        mining.read_mined(file, data.pairs, data.premise_library)
     np.savez(file, library=np.zeros(1, np.uint8), states=np.zeros(0), offsets=np.zeros(1), rows=np.zeros(0))
     with pytest.raises(SidecarError, match="another corpus"):
-        mining.read_mined(file, data.pairs, data.library)
+        mining.read_mined(file, data.pairs, data.premise_library)
 
 
 def _rank(rank: int, port: int, world: str, output: str) -> None:

@@ -55,8 +55,8 @@ def test_mining_on_two_nodes_gives_what_one_machine_gives(cluster: str, tmp_path
     found = []
     for number, spread in enumerate((Here(), OnRay(cluster))):
         file = tmp_path / f"{number}.npz"
-        mining.mine(str(tmp_path / "encoder"), data.pairs, data.library, file, spread, depth=5)
-        found.append(mining.read_mined(file, data.pairs, data.library))
+        mining.mine(str(tmp_path / "encoder"), data.pairs, data.premise_library, file, spread, depth=5)
+        found.append(mining.read_mined(file, data.pairs, data.premise_library))
     for here, there in zip(*found, strict=True):
         assert np.array_equal(here, there)
     spread = OnRay(cluster)

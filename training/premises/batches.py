@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.token_rows import TokenRows
 from training.premises.negatives import NegativeSampler
 from training.premises.pairs import TrainingPairs

@@ -25,7 +25,7 @@ from sidecar.progress import Progress
 from sidecar.spread import Here, Spread
 from sidecar.text.goal import goal_text
 from training.data.examples import PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.premises.pairs import TrainingPairs
 
 IntArray = npt.NDArray[np.int64]

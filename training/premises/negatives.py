@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.premises.pairs import TrainingPairs
 
 IntArray = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sidecar.errors import SidecarError
 from training.data.examples import PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 
 IntArray = npt.NDArray[np.int64]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.data.examples import PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.token_rows import TokenRows
 from training.evaluation.metrics import Judged, recall
 from training.premises.pairs import TrainingPairs

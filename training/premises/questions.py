@@ -20,7 +20,7 @@ from sidecar.corpus.source import Corpus
 from sidecar.progress import Progress
 from sidecar.text.declaration import declaration_text
 from sidecar.text.query import query_text
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.queries import SearchExample
 from training.data.questions import Forbidden, Pair, allowed, docstring_pairs
 from training.premises.pairs import order

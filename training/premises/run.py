@@ -26,7 +26,7 @@ from sidecar.text.fingerprint import text_fingerprint
 from sidecar.text.goal import goal_text
 from training.data.decontamination import Decontamination, Removed
 from training.data.examples import PremiseExample
-from training.data.library import PremiseLibrary
+from training.data.premise_library import PremiseLibrary
 from training.data.queries import read_queries
 from training.data.seen import write_targets
 from training.data.sources import ExampleSource, naive
@@ -96,7 +96,7 @@ class TrainingData:
 
     Attributes:
         source: Where the examples come from.
-        library: The premises.
+        premise_library: The premises.
         pairs: What is trained on.
         questions: Questions that are trained on beside them.
         evaluation: Every example that is or will be evaluated on, by part.
@@ -104,7 +104,7 @@ class TrainingData:
     """
 
     source: ExampleSource
-    library: PremiseLibrary
+    premise_library: PremiseLibrary
     pairs: TrainingPairs
     questions: Questions
     evaluation: dict[str, list[PremiseExample]]
@@ -257,7 +257,7 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
     )
     with ranks.main_process_first():  # the others find texts and tokens in the cache
         data = TrainingData.load(settings, places)
-        pairs, library = data.pairs, data.library
+        pairs, library = data.pairs, data.premise_library
         states = state_tokens(
             trained, [example.state for example in pairs.examples], places.cache, source_text=settings.naive
         )
@@ -340,7 +340,7 @@ def _probe(
         valid = [reduced for example in valid if (reduced := naive(example)) is not None]
     if not watching.probe_goals or not valid:
         return None
-    probe = Probe(valid, data.library, watching.probe_goals, watching.probe_premises)
+    probe = Probe(valid, data.premise_library, watching.probe_goals, watching.probe_premises)
     goals = state_tokens(trained, [example.state for example in probe.examples], cache, source_text=settings.naive)
 
     def look() -> dict[str, float]:
