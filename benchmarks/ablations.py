@@ -24,11 +24,12 @@ from training.data.premise_library import PremiseLibrary
 from training.data.sources import ExampleSource, sample
 from training.evaluation.metrics import Interval, Judged, bootstrap, paired_difference, recall, reciprocal_rank
 from training.evaluation.plots import Line, bars, lines
+from training.premises.finish import MODEL
 from training.premises.models import load_base
 from training.premises.presets import find_preset
 from training.premises.probe import Probe, encode
 from training.premises.record import read_record
-from training.premises.run import MODEL, premise_tokens, state_tokens
+from training.premises.run import premise_tokens, state_tokens
 from training.premises.settings import RunSettings
 
 DEPTHS = (16, 32, 128)

@@ -22,8 +22,9 @@ from training.check import check, overlaps, shipped_records
 from training.data.examples import Positive, PremiseExample
 from training.data.sources import ExampleSource, sample
 from training.premises import mining
+from training.premises.finish import MODEL
 from training.premises.record import examples_digest, read_record
-from training.premises.run import MODEL, Places, TrainingData, Watching, run
+from training.premises.run import Places, TrainingData, Watching, run
 from training.premises.settings import RunSettings
 from training.premises.trainer import METRICS, newest_checkpoint, read_metrics
 

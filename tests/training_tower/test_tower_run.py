@@ -26,11 +26,12 @@ from sidecar.select.request import LocalPremise, PremiseRequest
 from sidecar.select.selector import PremiseSelector
 from tests.training.made_up import statement, write_encoder, write_library, write_pairs
 from training.check import check
+from training.premises.finish import MODEL
 from training.premises.record import read_record
 from training.premises.trainer import METRICS, newest_checkpoint, read_metrics
 from training.tower.data import TowerPlaces
 from training.tower.probe import DOCUMENT_MODEL, TOWER
-from training.tower.run import MODEL, TowerWatching, run
+from training.tower.run import TowerWatching, run
 from training.tower.settings import TowerSettings
 
 WATCHING = TowerWatching(goals=8, probe_every=4, log_every=1, save_every=4)

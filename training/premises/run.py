@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,10 +30,10 @@ from training.data.queries import read_queries
 from training.data.seen import write_targets
 from training.data.sources import ExampleSource, naive
 from training.data.token_rows import TokenRows
-from training.evaluation.plots import Line, lines
-from training.premises import card
 from training.premises import record as records
 from training.premises.batches import Batches
+from training.premises.card import model_card
+from training.premises.finish import Shown, finish
 from training.premises.mining import read_mined
 from training.premises.models import TrainedModel, load_base
 from training.premises.negatives import NegativeSampler
@@ -43,12 +42,12 @@ from training.premises.presets import base_folder, find_preset
 from training.premises.probe import Probe, encode
 from training.premises.questions import Questions, mixed_order
 from training.premises.settings import RunSettings
-from training.premises.trainer import METRICS, all_ranks, newest_checkpoint, read_metrics, train
+from training.premises.trainer import all_ranks, newest_checkpoint, train
 
 logger = logging.getLogger(__name__)
 
-MODEL = "model"
-PICTURES = ("loss.png", "recall.png")
+PROBED = (1, 4, 16, 32)
+"""Depths of the probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,29 +301,21 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
     )
     record["result"] = asdict(result)
     if ranks.is_main_process:
-        _finish(trained, record, places.output)
+        shown = Shown(
+            "masked contrastive loss",
+            "Recall on a sample of validation goals",
+            "recall",
+            [f"recall@{k}" for k in PROBED],
+        )
+        finish(
+            places.output,
+            record,
+            shown,
+            trained.write,
+            lambda metrics: model_card(record, trained.description, metrics),
+        )
     ranks.wait_for_everyone()
     return record
-
-
-def _finish(trained: TrainedModel, record: dict[str, Any], output: Path) -> None:
-    """Write the encoder and everything that says what it is."""
-    metrics = read_metrics(output / METRICS)
-    losses = [row for row in metrics if "loss" in row]
-    shown = {"loss": Line([row["step"] for row in losses], [row["loss"] for row in losses])}
-    lines(output / PICTURES[0], "Training loss", "step", "masked contrastive loss", shown)
-    probes = [row for row in metrics if "recall@32" in row]
-    steps = [row["step"] for row in probes]
-    recalls = {
-        name: Line(steps, [row[name] for row in probes]) for name in (probes[0] if probes else {}) if "recall" in name
-    }
-    lines(output / PICTURES[1], "Recall on a sample of validation goals", "step", "recall", recalls)
-    records.write_record(output, record)
-    folder = output / MODEL
-    trained.write(folder)
-    (folder / card.FILE).write_text(card.model_card(record, trained.description, metrics), encoding="utf-8")
-    for name in (records.FILE, *PICTURES):
-        shutil.copy(output / name, folder / name)
 
 
 def _probe(
@@ -348,7 +339,7 @@ def _probe(
             encode(trained.model, tokens, rows, bfloat16=settings.bfloat16)
             for tokens, rows in ((goals, np.arange(len(goals))), (premises, probe.rows))
         ]
-        found = probe.recall(vectors[0], vectors[1], (1, 4, 16, 32))
+        found = probe.recall(vectors[0], vectors[1], PROBED)
         logger.info("probe: %s", ", ".join(f"{name} {value:.3f}" for name, value in found.items()))
         return found
 

@@ -253,10 +253,21 @@ def train(
         data_collator=batches,
         callbacks=[recorder],
     )
-    trainer.write_model = trained.write
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=str(resume) if resume else None)
+    fit(trainer, trained.write, resume)
     return TrainingResult(steps, len(order), recorder.seconds)
+
+
+def fit(trainer: PremiseTrainer, write_model: Callable[[Path], None], checkpoint: Path | None) -> None:
+    """Train what a trainer holds.
+
+    Args:
+        trainer: The trainer, its model, its batches.
+        write_model: Writes the encoder that a checkpoint holds into a folder.
+        checkpoint: Checkpoint to go on from, if there is one.
+    """
+    trainer.write_model = write_model
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
 
 
 def divided(order: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:

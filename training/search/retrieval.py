@@ -19,7 +19,6 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from torch import Tensor
-from transformers import PrinterCallback
 
 from sidecar.encoder.folder import LONG_WORDS, PromptName
 from sidecar.errors import SidecarError
@@ -30,7 +29,7 @@ from training.data.seen import write_targets
 from training.data.token_rows import TokenRows
 from training.premises.models import Backbone, TrainedModel, load_base
 from training.premises.presets import base_folder, find_preset
-from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, newest_checkpoint
+from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, fit, newest_checkpoint
 from training.search.retrieval_loss import MarginContrastiveLoss
 
 logger = logging.getLogger(__name__)
@@ -202,10 +201,7 @@ def train(
         callbacks=[Recorder(output / METRICS, batch, steps, None, steps)],
     )
     # With LoRA a checkpoint is no encoder of its own; what is trained is merged at the end.
-    trainer.write_model = (lambda _: None) if adapted else trained.write
-    trainer.remove_callback(PrinterCallback)
-    newest = newest_checkpoint(output)
-    trainer.train(resume_from_checkpoint=None if newest is None else str(newest))
+    fit(trainer, (lambda _: None) if adapted else trained.write, newest_checkpoint(output))
     if PartialState().is_main_process:
         (_merged(trained) if adapted else trained).write(output / MODEL)
     return output / MODEL

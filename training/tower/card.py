@@ -12,8 +12,6 @@ from sidecar.encoder.folder import EncoderDescription
 from training.markdown import paragraph, shown, table
 from training.tower.probe import DOCUMENT_MODEL, SHARED, TOWER
 
-FILE: Final = "README.md"
-
 _SAID: Final = (
     ("base", "Base"),
     ("layers", "Layers of it"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ import numpy.typing as npt
 import torch
 from datasets import Dataset
 from torch import Tensor
-from transformers import PrinterCallback
 
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.folder import Tower
@@ -32,8 +30,8 @@ from sidecar.index.manifest import Role
 from sidecar.progress import Progress
 from sidecar.text.fingerprint import text_fingerprint
 from training.data.token_rows import TokenRows
-from training.evaluation.plots import Line, lines
 from training.premises import record as records
+from training.premises.finish import Shown, finish
 from training.premises.probe import encode
 from training.premises.trainer import (
     METRICS,
@@ -42,12 +40,12 @@ from training.premises.trainer import (
     TrainingResult,
     all_ranks,
     divided,
+    fit,
     newest_checkpoint,
-    read_metrics,
     trainer_arguments,
 )
-from training.tower import card
 from training.tower.answers import AnswerTable, Teacher
+from training.tower.card import tower_card
 from training.tower.data import TowerData, TowerPlaces
 from training.tower.loss import FrozenSoftmaxLoss
 from training.tower.model import TrainedTower, begin, fitted_map
@@ -56,9 +54,6 @@ from training.tower.queries import TowerQuery
 from training.tower.settings import TowerSettings
 
 logger = logging.getLogger(__name__)
-
-MODEL: Final = "model"
-PICTURES: Final = ("loss.png", "recall.png")
 
 FITTED: Final = 2_048
 """Queries that the map's first weights are fitted to."""
@@ -168,7 +163,19 @@ def run(
         )
         record["result"] = asdict(result)
         if ranks.is_main_process:
-            _finish(trained, record, places.output)
+            shown = Shown(
+                "softmax and divergence",
+                "Tower and document model on validation goals",
+                "share",
+                (TOWER, DOCUMENT_MODEL, SHARED),
+            )
+            finish(
+                places.output,
+                record,
+                shown,
+                trained.write,
+                lambda metrics: tower_card(record, trained.description, metrics),
+            )
     ranks.wait_for_everyone()
     return record
 
@@ -332,25 +339,5 @@ def _train(
         data_collator=batches,
         callbacks=[recorder],
     )
-    trainer.write_model = trained.write
-    trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    fit(trainer, trained.write, checkpoint)
     return TrainingResult(steps, len(order), recorder.seconds)
-
-
-def _finish(trained: TrainedTower, record: dict[str, Any], output: Path) -> None:
-    """Write the tower and everything that says what it is."""
-    metrics = read_metrics(output / METRICS)
-    losses = [row for row in metrics if "loss" in row]
-    shown = {"loss": Line([row["step"] for row in losses], [row["loss"] for row in losses])}
-    lines(output / PICTURES[0], "Training loss", "step", "softmax and divergence", shown)
-    probes = [row for row in metrics if TOWER in row]
-    steps = [row["step"] for row in probes]
-    recalls = {name: Line(steps, [row[name] for row in probes]) for name in (TOWER, DOCUMENT_MODEL, SHARED) if probes}
-    lines(output / PICTURES[1], "Tower and document model on validation goals", "step", "share", recalls)
-    records.write_record(output, record)
-    folder = output / MODEL
-    trained.write(folder)
-    (folder / card.FILE).write_text(card.tower_card(record, trained.description, metrics), encoding="utf-8")
-    for name in (records.FILE, *PICTURES):
-        shutil.copy(output / name, folder / name)
