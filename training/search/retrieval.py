@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from sidecar.encoder.folder import LONG_WORDS, PromptName
@@ -29,7 +29,16 @@ from training.data.seen import write_targets
 from training.data.token_rows import TokenRows
 from training.premises.models import Backbone, TrainedModel, load_base
 from training.premises.presets import base_folder, find_preset
-from training.premises.trainer import CHECKPOINTS, METRICS, PremiseTrainer, Recorder, fit, newest_checkpoint
+from training.premises.trainer import (
+    METRICS,
+    PremiseTrainer,
+    Recorder,
+    all_ranks,
+    divided,
+    fit,
+    newest_checkpoint,
+    trainer_arguments,
+)
 from training.search.retrieval_loss import MarginContrastiveLoss
 
 logger = logging.getLogger(__name__)
@@ -132,7 +141,6 @@ def train(
     Returns:
         Folder of the trained encoder.
     """
-    from accelerate import PartialState
 
     if not pairs:
         raise SidecarError("bad_request", "there are no pairs to train on", field="pairs")
@@ -149,40 +157,24 @@ def train(
     )
     prompts = _prompted(trained, settings)
     adapted = _with_lora(trained, settings)
-    ranks = PartialState().num_processes
+    ranks = all_ranks().num_processes
     batch = settings.batch or preset.batch
-    if batch % ranks:
-        raise SidecarError("bad_request", f"a batch of {batch} does not divide among {ranks} ranks", field="batch")
-    order = _order(len(pairs), batch, settings)
-    if ranks > 1:
-        order = order[: len(order) // batch * batch]
+    order = divided(_order(len(pairs), batch, settings), batch)
     steps = -(-len(order) // batch)
-    on_cpu = not torch.cuda.is_available()
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(output / CHECKPOINTS),
-        per_device_train_batch_size=batch // ranks,
-        num_train_epochs=1,
+    arguments = trainer_arguments(
+        output,
+        batch=batch,
+        steps=steps,
         learning_rate=settings.learning_rate or preset.learning_rate,
-        lr_scheduler_type="cosine",
-        warmup_steps=math.ceil(0.03 * steps),
-        max_grad_norm=1.0,
-        weight_decay=0.0,
-        bf16=not preset.static and not on_cpu,
-        use_cpu=on_cpu,
+        warmup=0.03,
+        bfloat16=not preset.static and torch.cuda.is_available(),
         seed=settings.seed,
-        logging_steps=10,
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
-        save_strategy="steps",
-        save_steps=max(20, steps // 10),
-        save_total_limit=1,
-        dataloader_pin_memory=not on_cpu,
-        disable_tqdm=True,
-        report_to=[],
-        ddp_find_unused_parameters=False,
+        log_every=10,
+        save_every=max(20, steps // 10),
+        workers=0,
     )
     output.mkdir(parents=True, exist_ok=True)
-    if PartialState().is_main_process:
+    if all_ranks().is_main_process:
         write_targets(output, (pair.name for pair in pairs))
     trainer = RetrievalTrainer(
         model=trained.model,
@@ -202,7 +194,7 @@ def train(
     )
     # With LoRA a checkpoint is no encoder of its own; what is trained is merged at the end.
     fit(trainer, (lambda _: None) if adapted else trained.write, newest_checkpoint(output))
-    if PartialState().is_main_process:
+    if all_ranks().is_main_process:
         (_merged(trained) if adapted else trained).write(output / MODEL)
     return output / MODEL
 
