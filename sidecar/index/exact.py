@@ -3,15 +3,15 @@
 In: a float16 matrix and perhaps its 8-bit codes, in memory or in mapped files, float32 queries, perhaps a mask of rows.
 Out: the best rows. FAISS decodes the numbers while it multiplies and reads them where they lie: nothing is copied.
 
-A search takes as long as reading takes, so the codes are searched first, for some more rows than are wanted. These are
-scored exactly. The row that came last among them says how good the codes of every other row are at most, hence, by the
-bound of `codes.py`, how good these rows are: where that is not good enough for the answer, the answer is the one that
-reading every vector gives. Where it might be, more rows are taken, and at last every vector is read.
+A search takes as long as reading takes, so the codes of all rows are multiplied first (`products.py`). Some of the rows
+whose codes are best are scored exactly: the worst of the k best of these is a score that the answer needs at least.
+Rows whose codes say, by the bound of `codes.py`, that they may reach it are scored exactly too, and no others can be
+part of the answer, which is thus the one that reading every vector gives. Where too many may reach it, every vector is
+read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from sidecar.index.codes import VectorCodes
+from sidecar.index.codes import FINE_STEPS, QueryCodes, VectorCodes
+from sidecar.index.products import CodeProducts, ProductArray, can_multiply
 
 HalfMatrix = npt.NDArray[np.float16]
 FloatArray = npt.NDArray[np.float32]
@@ -37,17 +38,21 @@ PARTS_PER_THREAD: Final = 2
 """Some parts a thread keep all threads busy to the end wherever the visible rows lie; each finds as many rows as are
 wanted of all, so there should not be many."""
 
-CANDIDATES: Final = 2
-MORE_CANDIDATES: Final = 128
-"""`CANDIDATES`·k + `MORE_CANDIDATES` rows are taken by their codes at first. For goals and questions in an index of
-Mathlib by the built-in transformer, the proof wanted 1.5·k to 1.7·k in the median and 1.8·k to 2.4·k for nineteen of
-twenty (k = 1024 to 200). A scan that has to be repeated costs much more than the rows that are taken in vain."""
+SAMPLED: Final = 16
+"""Every so manieth row shows which codes are among the best: sorting all would take longer than multiplying them."""
+
+FIRST_ROWS: Final = 1.5
+FIRST_MORE: Final = 8
+"""As many sampled rows as are in `FIRST_ROWS`·k of all, and `FIRST_MORE`, so that k rows are hardly ever missed."""
+
+LARGEST_SHARE: Final = 1 / 16
+"""Where more of the rows than this have to be scored one by one, reading every vector is as fast."""
+
+QUERIES_TOGETHER: Final = 8
+"""Queries whose products are kept at a time: each takes 8 bytes a row."""
 
 FURTHER_CANDIDATES: Final = 2
-"""How many times as many rows are taken when the proof fails; after a second failure every vector is read."""
-
-ROWS_PER_CANDIDATE: Final = 32
-"""Where fewer rows than this are visible for each that is to be taken, reading every vector is as fast."""
+"""How many times as many rows are taken when one that is worse than the answer was not among them."""
 
 Found = tuple[FloatArray, RowArray]
 
@@ -72,7 +77,7 @@ class ExactSearch:
         self._vectors = _Scan(matrix, "QT_fp16", step, pool)
         self._codes = codes
         self._last_mask: tuple[BoolArray, BoolArray] | None = None
-        self._coded = None if codes is None else _Scan(codes.codes, "QT_8bit_direct_signed", step, pool)
+        self._products = None if codes is None else CodeProducts(codes.codes, threads if rows > step else 1)
 
     def search(self, queries: FloatArray, k: int, mask: BoolArray | None) -> Found:
         """The k best visible rows of each query, best first, padded with −1; of equal scores the first rows."""
@@ -94,15 +99,19 @@ class ExactSearch:
             scores[~pointing, :fitting] = 0
             rows[~pointing, :fitting] = np.arange(fitting) if mask is None else np.flatnonzero(mask)[:fitting]
         open_queries = np.flatnonzero(pointing)
-        if self._codes is not None and len(open_queries):
-            coded_mask = None if mask is None or visible == len(self._matrix) else self._in_order(mask, self._codes)
-            for wanted in _candidate_counts(k, visible):
-                open_queries = self._by_codes(
-                    queries, open_queries, wanted, coded_mask, scores[:, :fitting], rows[:, :fitting]
-                )
-                if not len(open_queries):
-                    return scores, rows
-        self._by_vectors(queries, open_queries, visible, mask, scores[:, :fitting], rows[:, :fitting])
+        if (
+            self._codes is not None
+            and fitting <= LARGEST_SHARE * visible
+            and can_multiply(self._codes.frame.width)
+            and len(open_queries)
+        ):
+            everything = mask is None or visible == len(self._matrix)
+            coded_mask = None if everything or mask is None else self._in_order(mask, self._codes)
+            open_queries = self._by_codes(
+                self._codes, queries, open_queries, coded_mask, scores[:, :fitting], rows[:, :fitting]
+            )
+        if len(open_queries):
+            self._by_vectors(queries, open_queries, visible, mask, scores[:, :fitting], rows[:, :fitting])
         return scores, rows
 
     def _in_order(self, mask: BoolArray, codes: VectorCodes) -> BoolArray:
@@ -124,44 +133,66 @@ class ExactSearch:
 
     def _by_codes(
         self,
+        codes: VectorCodes,
         queries: FloatArray,
         asked: RowArray,
-        wanted: int,
         mask: BoolArray | None,
         scores: FloatArray,
         rows: RowArray,
     ) -> RowArray:
-        """Fill in the answers of those queries for which they can be proved; the mask is in the order of the codes.
+        """Fill in the answers of those queries for which codes can tell; the mask is in the order of the codes.
 
         Returns:
             The other queries.
         """
-        assert self._coded is not None and self._codes is not None
-        chosen = self._codes.query_codes(queries[asked])
-        products, places = self._coded.best(chosen.codes, wanted, mask)
-        every_row = np.where(places < 0, -1, self._codes.order[places])
-        every_score = products * chosen.factors[:, None]
+        assert self._products is not None
+        # Rows behind the last visible one need not be looked at; premises stand first.
+        end = len(codes.order) if mask is None else len(mask) - int(np.argmax(mask[::-1]))
+        mask = None if mask is None else mask[:end]
         failed = []
-        for place, query in enumerate(asked.tolist()):
-            coded, candidates, slack = every_score[place], every_row[place], float(chosen.slack[place])
-            if candidates.min() >= 0:
-                found, good = self._rescored(queries[query], coded, candidates, scores.shape[1], slack)
-                _answer(found, good, scores[query], rows[query])
-                # A row that is equally good could come before one of the answer, so there must be none.
-                if float(coded.min()) + slack < float(scores[query, -1]):
-                    continue
-            failed.append(query)
+        for start in range(0, len(asked), QUERIES_TOGETHER):
+            together = asked[start : start + QUERIES_TOGETHER]
+            coded = codes.query_codes(queries[together])
+            products = self._products.of(np.concatenate([coded.coarse, coded.fine]), end)
+            for place, query in enumerate(together.tolist()):
+                both = products[place], products[len(together) + place]
+                found = self._found(codes, coded, place, both, queries[query], mask, scores.shape[1])
+                if found is None:
+                    failed.append(query)
+                else:
+                    _answer(*found, scores[query], rows[query])
         return np.array(failed, dtype=np.int64)
 
-    def _rescored(
-        self, query: FloatArray, coded: npt.NDArray[np.float64], candidates: RowArray, k: int, slack: float
-    ) -> Found:
-        """Exact scores of all candidates (more than k) that may be among the k best, and these candidates."""
-        order = np.argpartition(-coded, k - 1)
-        first, others = np.sort(candidates[order[:k]]), order[k:]
-        scores = self.scores(query, first)
-        more = np.sort(candidates[others[coded[others] + slack >= scores.min()]])
-        return np.concatenate([scores, self.scores(query, more)]), np.concatenate([first, more])
+    def _found(
+        self,
+        codes: VectorCodes,
+        coded: QueryCodes,
+        place: int,
+        products: tuple[ProductArray, ProductArray],
+        query: FloatArray,
+        mask: BoolArray | None,
+        k: int,
+    ) -> Found | None:
+        """Exact scores of all rows that may be among the k best, and these rows; None where these are too many."""
+        coarse, fine = products
+        factor, slack = float(coded.factors[place]), float(coded.slack[place])
+        most = int(LARGEST_SHARE * len(coarse))
+        first = _first(coarse, mask, k)
+        if not np.isfinite(slack) or not factor or not k <= len(first) <= most:
+            return None
+        own_rows = np.sort(codes.order[first])
+        own_scores = self.scores(query, own_rows)
+        needed = float(np.partition(own_scores, len(own_scores) - k)[len(own_scores) - k])
+        # int32 against float64 would widen all products; what lies beyond their range is the range's end.
+        least = np.clip((needed - float(coded.coarse_slack[place])) / factor - 1, -(2.0**31), 2.0**31 - 1)
+        reaching = coarse >= np.int32(np.floor(least))
+        others = np.flatnonzero(reaching if mask is None else reaching & mask)
+        if len(others) > most:
+            return None
+        exactly = coarse[others] + fine[others] / np.float64(FINE_STEPS)
+        others = np.sort(codes.order[others[exactly * factor + slack >= needed]])
+        others = others[~_contained(others, own_rows)]
+        return np.concatenate([own_scores, self.scores(query, others)]), np.concatenate([own_rows, others])
 
     def _by_vectors(
         self,
@@ -186,12 +217,23 @@ class ExactSearch:
             wanted = min(FURTHER_CANDIDATES * wanted, visible)
 
 
-def _candidate_counts(k: int, visible: int) -> Iterator[int]:
-    """How many rows to take by their codes, one try after the other."""
-    first = CANDIDATES * k + MORE_CANDIDATES
-    for wanted in (first, FURTHER_CANDIDATES * first):
-        if wanted * ROWS_PER_CANDIDATE <= visible:
-            yield wanted
+def _first(products: ProductArray, mask: BoolArray | None, k: int) -> RowArray:
+    """Places of some more than k visible rows whose products are the largest; seldom less."""
+    sample = products[::SAMPLED] if mask is None else products[::SAMPLED][mask[::SAMPLED]]
+    count = int(k * FIRST_ROWS / SAMPLED) + FIRST_MORE
+    if count > len(sample):
+        return np.zeros(0, dtype=np.int64)
+    reaching = products >= np.partition(sample, len(sample) - count)[len(sample) - count]
+    return np.flatnonzero(reaching if mask is None else reaching & mask)
+
+
+def _contained(rows: RowArray, others: RowArray) -> BoolArray:
+    """Which rows are among others; both in rising order."""
+    if not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
+    found: BoolArray = others[places] == rows
+    return found
 
 
 def _answer(found: FloatArray, candidates: RowArray, scores: FloatArray, rows: RowArray) -> None:

@@ -44,8 +44,14 @@ def map_array(path: Path) -> AnyArray:
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def open_matrix(path: Path, rows: int, dimension: int, dtype: npt.DTypeLike = "<f2") -> AnyArray:
-    """Map a file of `rows` × `dimension` numbers (little-endian, row by row, nothing else), read-only.
+def open_matrix(
+    path: Path, rows: int, dimension: int, dtype: npt.DTypeLike = "<f2", *, private: bool = False
+) -> AnyArray:
+    """Map a file of `rows` × `dimension` numbers (little-endian, row by row, nothing else).
+
+    Args:
+        path, rows, dimension, dtype: Which file, and what is in it.
+        private: The array may be written to, which no one else sees (torch takes no other); else it is read-only.
 
     Raises:
         SidecarError: `conflict` when the file has another size.
@@ -55,7 +61,7 @@ def open_matrix(path: Path, rows: int, dimension: int, dtype: npt.DTypeLike = "<
         raise damaged(path.parent, f"{path.name} has {path.stat().st_size} bytes instead of {expected}")
     if not expected:
         return np.zeros((rows, dimension), dtype=dtype)
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=(rows, dimension)))
+    return np.asarray(np.memmap(path, dtype=dtype, mode="c" if private else "r", shape=(rows, dimension)))
 
 
 def create_array(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> AnyArray:

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from sidecar.errors import SidecarError
 from sidecar.index.layout import building_folder, replaced_folder
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of the folder's layout; an index of another version is refused."""
 
 MANIFEST_FILE: Final = "manifest.json"
@@ -52,15 +52,19 @@ class CodesEntry:
     """8-bit codes of a set of vectors, for a faster exact search (`sidecar.index.codes`).
 
     Attributes:
-        file: Name of the file with a code for each component.
-        scales_file: Name of the file with a scale for each dimension.
-        error: No rotated vector lies farther than this from its codes times the scales (Euclidean).
+        file: Name of the file with a code for each coordinate.
+        directions_file: Name of the file with the directions along which coordinates are taken.
+        scales_file: Name of the file with a scale for each coordinate.
+        centre: What is taken from the length of what the directions leave out.
+        error: No description of a vector lies farther than this from its codes times the scales (Euclidean).
         length: No vector is longer than this.
         codes_length: No row of codes is longer than this.
     """
 
     file: str
+    directions_file: str
     scales_file: str
+    centre: float
     error: float
     length: float
     codes_length: float
@@ -89,7 +93,7 @@ class VectorEntry:
     @property
     def files(self) -> tuple[str, ...]:
         """Names of all its files."""
-        beside = (self.codes.file, self.codes.scales_file) if self.codes else ()
+        beside = (self.codes.file, self.codes.directions_file, self.codes.scales_file) if self.codes else ()
         return (self.file, *((self.approximate,) if self.approximate else ()), *beside)
 
 

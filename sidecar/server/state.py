@@ -25,6 +25,7 @@ from sidecar.errors import SidecarError
 from sidecar.feedback import FeedbackLog
 from sidecar.index.index import Index
 from sidecar.index.manifest import Manifest, Role, damaged
+from sidecar.index.products import load_products
 from sidecar.prove.race import ProofRace
 from sidecar.search.cross_encoder import CrossEncoderReranker, load_reranker
 from sidecar.search.engine import SearchEngine
@@ -307,6 +308,7 @@ class ServerState:
             raise damaged(index.folder, f"its tables do not fit together: {error}") from error
 
     def _open_index(self, folder: Path) -> Index:
+        load_products()
         self._say(f"opening the index {folder}")
         return Index.open(folder)
 

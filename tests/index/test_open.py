@@ -250,10 +250,12 @@ class TestVerify:
         assert f"{name}: 2 vectors have not length 1, the first is row 5" in verify_index(copied, static)
 
     def test_codes_of_other_vectors_are_found(self, copied: Path, static: Encoder) -> None:
-        codes = Manifest.read(copied).vector_entry("premises").codes
+        manifest = Manifest.read(copied)
+        codes = manifest.vector_entry("premises").codes
         assert codes is not None
-        numbers = np.fromfile(copied / codes.file, dtype=np.uint8).reshape(-1, static.dimension)
-        numbers[[4, 11]] = 255 - numbers[[4, 11]]
+        width = (copied / codes.file).stat().st_size // manifest.counts["declarations"]
+        numbers = np.fromfile(copied / codes.file, dtype=np.int8).reshape(-1, width)
+        numbers[[4, 11]] = -numbers[[4, 11]]
         numbers.tofile(copied / codes.file)
         _seal_again(copied)
         fault = f"{codes.file}: 2 vectors have not their own codes, the first is row 4"

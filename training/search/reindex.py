@@ -64,7 +64,7 @@ def reindex(base: Path, folder: Path, encoder: Encoder, texts: Sequence[str] | N
             )
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
-        own = {file for entry in manifest.vectors.values() for file in _files(entry)}
+        own = {file for entry in manifest.vectors.values() for file in entry.files}
         for file in manifest.files.keys() - own:
             _share(base / file, building / file)
         said = canonical_texts(index) if texts is None else texts
@@ -99,7 +99,7 @@ def reindex(base: Path, folder: Path, encoder: Encoder, texts: Sequence[str] | N
                 encoded=index.size,
                 reused=0,
             ),
-            files=shared | {file: file_entry(building / file) for file in _files(entry)},
+            files=shared | {file: file_entry(building / file) for file in entry.files},
         ).write(building)
     publish(building, folder)
 
@@ -107,11 +107,6 @@ def reindex(base: Path, folder: Path, encoder: Encoder, texts: Sequence[str] | N
 def canonical_texts(index: Index) -> list[str]:
     """The text of each row that encoders get."""
     return [declaration_text(declaration) for declaration in index.all_declarations()]
-
-
-def _files(entry: VectorEntry) -> list[str]:
-    codes = () if entry.codes is None else (entry.codes.file, entry.codes.scales_file)
-    return [file for file in (entry.file, entry.approximate, *codes) if file is not None]
 
 
 def _share(source: Path, target: Path) -> None:
