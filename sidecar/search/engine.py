@@ -141,8 +141,7 @@ class SearchEngine:
                 self._encode(search.questions, clock),
                 asyncio.to_thread(self._rank_by_words, search, clock),
             )
-            await asyncio.to_thread(self._rank_by_meaning, search, vectors, clock)
-            found, fused, chosen = await asyncio.to_thread(self._choose, search, clock)
+            found, fused, chosen = await asyncio.to_thread(self._rank, search, vectors, clock)
             if request.rerank:
                 chosen = await self._reranked(search, chosen, until, clock)
             results = await asyncio.to_thread(self._make, search, found, fused, chosen, clock)
@@ -177,11 +176,12 @@ class SearchEngine:
             for question in search.questions:
                 self._rankings.by_words(question, search.targets, search.depth)
 
-    def _rank_by_meaning(self, search: _Search, vectors: FloatMatrix, clock: Clock) -> None:
+    def _rank(
+        self, search: _Search, vectors: FloatMatrix, clock: Clock
+    ) -> tuple[dict[str, Source], list[Fused], list[Chosen]]:
+        """Make the ranking that is left, and one of all."""
         with clock.stage("meaning"):
             self._rankings.by_meaning(search.questions, vectors, search.targets, search.depth)
-
-    def _choose(self, search: _Search, clock: Clock) -> tuple[dict[str, Source], list[Fused], list[Chosen]]:
         with clock.stage("fuse"):
             found = sources(search.questions)
             fused = self._fuse(found, search.depth)
