@@ -10,10 +10,10 @@ For a query q with b = Bᵀq and ρ = ‖q − Bb‖, q·v = b·a + (q − Bb)·
 product of (b, ρ) and (a, τ) is never less than the score. Where half the directions hold nearly all of the length, half
 the bytes are read. Where they do not, all directions are kept, and nothing is left out.
 
-(a, τ − m), with m near the middle of all τ, is rotated before it is coded, which changes no inner product: a few
-coordinates have much larger numbers than the others, and a rotation deals them out evenly, as in QuaRot (Ashkboos et
-al. 2024, section 3). It is the Hadamard matrix (Sylvester's construction) of the largest power of two that divides the
-number of coordinates, for each run of so many.
+Of τ some m near the middle of all is taken, and ρm added to the bound, so that what is coded is small. (a, τ − m) is
+rotated before it is coded, which changes no inner product: a few coordinates have much larger numbers than the others,
+and a rotation deals them out evenly, as in QuaRot (Ashkboos et al. 2024, section 3). It is the Hadamard matrix
+(Sylvester's construction) of the largest power of two that divides the number of coordinates, for each run of so many.
 
 A number w of coordinate i has the code c = round(w / s_i), from −127 to 127, with s_i = max|w| / 127 over all rows:
 symmetric uniform quantisation.
@@ -47,19 +47,25 @@ fewer leave more rows whose bound is too high to drop them: in an index of Mathl
 384 directions hold as much, and a search for 200 rows scores 1,000 of 400,000 exactly in the median."""
 
 WIDTH_STEP: Final = 64
-"""Numbers of coordinates are multiples of this: processors multiply so many codes at a time."""
+"""Where directions are left out, the number of coordinates is a multiple of this: processors multiply so many codes at
+a time."""
 
 SAMPLED_ROWS: Final = 1 << 16
 """Rows from which directions are found; any directions are right, these are good."""
 
 BLOCK_ROWS: Final = 1 << 12
-"""Rows that are coded together: memory for a few of their widened copies is all that coding takes."""
+"""Rows that are coded together: memory for a few of their widened copies, and for those of the sample, is what coding
+takes."""
 
 LARGEST_SCORE: Final = 1e37
 """Where a score may come near to this, float32 may overflow and nothing is claimed."""
 
 NOTHING_LEFT: Final = 1e-12
 """Share of a squared length below which float64 cannot tell what the directions leave out; as much is added."""
+
+UNSURE: Final = 1e-7
+"""Share of a length by which a description may differ from one machine to another: what is left out, where that is
+nothing, is the root of what float64 makes of `NOTHING_LEFT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ class Frame:
 
     def rows(self, vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         """Descriptions (shape (rows, width)) of vectors (shape (rows, dimension)), computed in their type."""
-        coordinates = vectors @ self.directions.astype(vectors.dtype)
+        coordinates = vectors @ self.directions.astype(vectors.dtype, copy=False)
         if not self.whole:
             squares = _squares(vectors)
             left = np.maximum(squares - _squares(coordinates), 0) + NOTHING_LEFT * squares
@@ -149,13 +155,15 @@ class VectorCodes:
     def query_codes(self, queries: npt.NDArray[np.float32]) -> QueryCodes:
         """Code queries (float32, shape (queries, dimension)), so that whole numbers meet whole numbers.
 
-        With E the `error`, L the `length` and C the `codes_length`, s the scales, x the description of q and y that of
-        v, c the codes of v, and z those of p = x∘s in steps of r: x·y − r·(z·c) = x·(y − s∘c) + (p − r·z)·c, of which
-        the first part is at most ‖x‖·E = ‖q‖·E and the second at most ‖p − r·z‖·C. Products of codes are exact. FAISS
-        rounds the score: an inner product of n numbers, summed in whatever order, is off by at most γ_n·Σ|q_i·v_i| with
-        γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), at
-        most γ_n·‖q‖·L. Numbers that become too small for float32 are flushed to zero at worst, each off by at most
-        2⁻¹²⁶. The rounding is doubled, which costs next to nothing beside E and covers that of describing in float64.
+        The score is at most x·y + ρm, with x the description of q and y that of v. With E the `error`, L the `length`
+        and C the `codes_length`, s the scales, c the codes of v, and z those of p = x∘s in steps of r:
+        x·y − r·(z·c) = x·(y − s∘c) + (p − r·z)·c, of which the first part is at most ‖x‖·E = ‖q‖·E and the second at
+        most ‖p − r·z‖·C. Products of codes are exact. FAISS rounds the score: an inner product of n numbers, summed
+        in whatever order, is off by at most γ_n·Σ|q_i·v_i| with γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ (Higham, Accuracy
+        and Stability of Numerical Algorithms, section 3.1), at most γ_n·‖q‖·L. Numbers that are too small for float32
+        are taken for zero at worst, each off by at most 2⁻¹²⁶, and a component of the query by as much times one of
+        the vector. The rounding is doubled, which costs next to nothing beside E and covers that of describing in
+        float64.
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             described, added = self.frame.queries(queries)
@@ -168,7 +176,7 @@ class VectorCodes:
             count = queries.shape[1]
             gamma = count * 2.0**-24 / (1 - count * 2.0**-24)
             reach = lengths * self.length
-            rounding = 2 * (gamma * reach + count * 2.0**-124)
+            rounding = 2 * (gamma * reach + count * 2.0**-124 * (1 + self.length))
             sound = reach < LARGEST_SCORE
             both = np.where(sound[:, None], both, 0)
             coarse = np.floor((both + FINE_STEPS // 2) / FINE_STEPS)
@@ -196,7 +204,7 @@ def rotated(matrix: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     size = width & -width
     if size <= 1:
         return matrix
-    turn = _hadamard(size).astype(matrix.dtype)
+    turn = _hadamard(size).astype(matrix.dtype, copy=False)
     turned: npt.NDArray[np.floating] = (matrix.reshape(rows, width // size, size) @ turn).reshape(rows, width)
     return turned
 
@@ -247,8 +255,9 @@ def write_codes(
             bounds = np.maximum(bounds, _distances(vectors, described, codes, scales).max(axis=1))
     save_array(folder / directions_file, frame.directions.ravel())
     save_array(folder / scales_file, scales)
-    # What float64 gives is right to about 1e-13; who adds in another order must not find more.
+    # Who adds in another order must not find more.
     error, length, codes_length = (bounds * (1 + 1e-9)).tolist()
+    error += UNSURE * length
     return CodesEntry(file, directions_file, scales_file, frame.centre, error, length, codes_length)
 
 
@@ -284,7 +293,7 @@ def uncovered_rows(matrix: npt.NDArray[np.float16], codes: VectorCodes) -> Itera
 def _frame(matrix: npt.NDArray[np.float16]) -> Frame | None:
     """The directions in which the vectors are longest, as many as `KEPT_SHARE` asks for; None for no numbers."""
     dimension = matrix.shape[1]
-    sample = matrix[:: max(1, len(matrix) // SAMPLED_ROWS)].astype(np.float64)
+    sample = matrix[:: max(1, -(-len(matrix) // SAMPLED_ROWS))].astype(np.float64)
     moments = sample.T @ sample
     if not np.isfinite(moments).all():
         return None

@@ -46,7 +46,10 @@ FIRST_MORE: Final = 8
 """As many sampled rows as are in `FIRST_ROWS`·k of all, and `FIRST_MORE`, so that k rows are hardly ever missed."""
 
 LARGEST_SHARE: Final = 1 / 16
-"""Where more of the rows than this have to be scored one by one, reading every vector is as fast."""
+"""Where more of the visible rows than this have to be scored one by one, reading every vector is as fast."""
+
+SMALLEST_SHARE: Final = 1 / 8
+"""Where fewer of the rows than this are visible, so is reading their vectors: all codes are multiplied."""
 
 QUERIES_TOGETHER: Final = 8
 """Queries whose products are kept at a time: each takes 8 bytes a row."""
@@ -101,24 +104,28 @@ class ExactSearch:
         open_queries = np.flatnonzero(pointing)
         if (
             self._codes is not None
-            and fitting <= LARGEST_SHARE * visible
+            and FIRST_ROWS * fitting + FIRST_MORE * SAMPLED <= LARGEST_SHARE * visible
             and can_multiply(self._codes.frame.width)
             and len(open_queries)
         ):
             everything = mask is None or visible == len(self._matrix)
             coded_mask = None if everything or mask is None else self._in_order(mask, self._codes)
-            open_queries = self._by_codes(
-                self._codes, queries, open_queries, coded_mask, scores[:, :fitting], rows[:, :fitting]
-            )
+            if visible >= SMALLEST_SHARE * (len(self._matrix) if coded_mask is None else len(coded_mask)):
+                open_queries = self._by_codes(
+                    self._codes, queries, open_queries, coded_mask, scores[:, :fitting], rows[:, :fitting]
+                )
         if len(open_queries):
             self._by_vectors(queries, open_queries, visible, mask, scores[:, :fitting], rows[:, :fitting])
         return scores, rows
 
     def _in_order(self, mask: BoolArray, codes: VectorCodes) -> BoolArray:
-        """A mask in the order of the codes; whoever asks mostly asks again under the same one."""
+        """A mask in the order of the codes, as far as it shows any; whoever asks mostly asks again under the same."""
         last = self._last_mask
         if last is None or not np.array_equal(last[0], mask):
-            last = self._last_mask = (mask.copy(), mask[codes.order])
+            own = mask.copy()
+            ordered = own[codes.order]
+            # Rows behind the last visible one need not be looked at; premises stand first.
+            last = self._last_mask = (own, ordered[: len(ordered) - int(np.argmax(ordered[::-1]))])
         return last[1]
 
     def scores(self, query: FloatArray, rows: RowArray) -> FloatArray:
@@ -146,9 +153,8 @@ class ExactSearch:
             The other queries.
         """
         assert self._products is not None
-        # Rows behind the last visible one need not be looked at; premises stand first.
-        end = len(codes.order) if mask is None else len(mask) - int(np.argmax(mask[::-1]))
-        mask = None if mask is None else mask[:end]
+        end = len(codes.order) if mask is None else len(mask)
+        visible = end if mask is None else int(np.count_nonzero(mask))
         failed = []
         for start in range(0, len(asked), QUERIES_TOGETHER):
             together = asked[start : start + QUERIES_TOGETHER]
@@ -156,7 +162,8 @@ class ExactSearch:
             products = self._products.of(np.concatenate([coded.coarse, coded.fine]), end)
             for place, query in enumerate(together.tolist()):
                 both = products[place], products[len(together) + place]
-                found = self._found(codes, coded, place, both, queries[query], mask, scores.shape[1])
+                most = int(LARGEST_SHARE * visible)
+                found = self._found(codes, coded, place, both, queries[query], mask, scores.shape[1], most)
                 if found is None:
                     failed.append(query)
                 else:
@@ -172,11 +179,11 @@ class ExactSearch:
         query: FloatArray,
         mask: BoolArray | None,
         k: int,
+        most: int,
     ) -> Found | None:
-        """Exact scores of all rows that may be among the k best, and these rows; None where these are too many."""
+        """Exact scores of all rows that may be among the k best, and these rows; None where they are more than most."""
         coarse, fine = products
         factor, slack = float(coded.factors[place]), float(coded.slack[place])
-        most = int(LARGEST_SHARE * len(coarse))
         first = _first(coarse, mask, k)
         if not np.isfinite(slack) or not factor or not k <= len(first) <= most:
             return None

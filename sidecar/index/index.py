@@ -32,6 +32,7 @@ from sidecar.errors import SidecarError
 from sidecar.index.constants import ConstantTable
 from sidecar.index.exact import BoolArray, RowArray
 from sidecar.index.files import map_array
+from sidecar.index.formulas import FormulaTable
 from sidecar.index.labels import LabelTable
 from sidecar.index.layout import (
     CONTENT_HASHES_FILE,
@@ -74,6 +75,7 @@ class Index:
         constants: See `ConstantTable`.
         lexical: See `LexicalTable`.
         labels: See `LabelTable`.
+        formulas: See `FormulaTable`.
         store: See `DeclarationStore`.
     """
 
@@ -96,6 +98,7 @@ class Index:
         self.constants = ConstantTable(folder)
         self.lexical = LexicalTable(folder, self.size)
         self.labels = LabelTable(folder, self.size)
+        self.formulas = FormulaTable(folder)
         self.store = DeclarationStore(folder / STORE_FILE)
         sets = {
             name: VectorSet(folder, entry, self.premise, device, threads) for name, entry in manifest.vectors.items()

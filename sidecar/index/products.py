@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Final
@@ -18,8 +19,8 @@ import numpy.typing as npt
 TRIED_ROWS: Final = 1 << 12
 """Rows of the products that are compared with numpy's."""
 
-BLOCK_ROWS: Final = 1 << 16
-"""Rows that are multiplied together: of several queries each takes its own from what these give."""
+ROWS_TOGETHER: Final = 1 << 16
+"""Rows that torch is given at a time; what it returns, by rows, is dealt out to the queries."""
 
 PARTS_PER_THREAD: Final = 2
 """Some parts a thread keep all threads busy to the end."""
@@ -75,7 +76,7 @@ class CodeProducts:
     def __init__(self, codes: CodeArray, threads: int = 1) -> None:
         self._codes = codes
         self._parts = PARTS_PER_THREAD * threads if threads > 1 else 1
-        self._pool = ThreadPoolExecutor(threads, "products", _use_one_thread) if threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads, "products", _use_one_thread)
 
     def of(self, queries: CodeArray, rows: int) -> ProductArray:
         """Inner products (int32, shape (queries, rows)) of queries (shape (queries, width)) with the first rows."""
@@ -87,22 +88,25 @@ class CodeProducts:
 
         def multiply(first: int) -> None:
             last = min(first + part, rows)
-            for start in range(first, last, BLOCK_ROWS):
-                end = min(start + BLOCK_ROWS, last)
+            for start in range(first, last, ROWS_TOGETHER):
+                end = min(start + ROWS_TOGETHER, last)
                 products[:, start:end] = torch._int_mm(torch.from_numpy(self._codes[start:end]), columns).T
 
-        parts = range(0, rows, part)
-        if self._pool is None:
-            for first in parts:
-                multiply(first)
-        else:
-            list(self._pool.map(multiply, parts))
+        list(self._pool.map(multiply, range(0, rows, part)))
         result: ProductArray = products.numpy()
         return result
 
 
 def _use_one_thread() -> None:
-    """A thread of a pool works alone: torch would otherwise share each part among as many again."""
+    """A thread of a pool works alone: torch would otherwise share each part among as many again.
+
+    torch remembers the number for this thread, and for threads that use torch for the first time later; only these must
+    not be changed.
+    """
     import torch
 
+    others = torch.get_num_threads()
     torch.set_num_threads(1)
+    restoring = threading.Thread(target=torch.set_num_threads, args=(others,))
+    restoring.start()
+    restoring.join()

@@ -13,10 +13,12 @@ from hashlib import blake2b
 from sidecar.corpus.policy import deprecation, role
 from sidecar.corpus.records import Declaration
 from sidecar.errors import SidecarError
+from sidecar.index.formulas import formula_keys
 from sidecar.index.layout import DEPRECATED, HASH_BYTES, PREMISE, TARGET
 from sidecar.index.lexical import weigh_words
 from sidecar.index.store import KIND_NUMBERS
-from sidecar.text.declaration import declaration_text
+from sidecar.text.declaration import parse_premise, statement_text, wire_text
+from sidecar.text.formula import statement_formulas
 from sidecar.text.names import name_words
 
 
@@ -53,6 +55,7 @@ class Batch:
         constants, constant_lengths, conclusion_counts: Numbers of constants, rows one after another.
         words, word_counts, word_lengths: Numbers of distinct words and how often each counts, rows one after another.
         text_lengths: Words of each text.
+        formulas, formula_lengths: Keys of spellings of the statements as formulas, rows one after another.
         fresh_modules, fresh_constants, fresh_words: What was numbered for the first time in this batch.
     """
 
@@ -71,6 +74,8 @@ class Batch:
     word_counts: list[int] = field(default_factory=list)
     word_lengths: list[int] = field(default_factory=list)
     text_lengths: list[int] = field(default_factory=list)
+    formulas: list[int] = field(default_factory=list)
+    formula_lengths: list[int] = field(default_factory=list)
     fresh_modules: list[str] = field(default_factory=list)
     fresh_constants: list[str] = field(default_factory=list)
     fresh_words: list[str] = field(default_factory=list)
@@ -133,7 +138,8 @@ class RowMaker:
                 field="corpus",
                 hint="write the corpus again: text must be valid Unicode",
             ) from None
-        text = declaration_text(declaration)
+        statement = parse_premise(wire_text(declaration))
+        text = statement_text(statement)
         text_words = list(map(self.words.__getitem__, text.split()))
         counts = weigh_words(map(self.words.__getitem__, name_words(declaration.name)), text_words)
         constants = dict.fromkeys(map(self.constants.__getitem__, declaration.constants))
@@ -153,6 +159,9 @@ class RowMaker:
         batch.word_counts += [min(count, 255) for count in counts.values()]
         batch.word_lengths.append(len(counts))
         batch.text_lengths.append(len(text_words))
+        formulas = formula_keys(statement_formulas(statement)) if chosen.target else []
+        batch.formulas += formulas
+        batch.formula_lengths.append(len(formulas))
 
 
 def content_hash(declaration: Declaration) -> bytes:

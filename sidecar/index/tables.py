@@ -16,6 +16,7 @@ from sidecar.corpus.imports import ImportGraph
 from sidecar.corpus.records import Module
 from sidecar.index.constants import write_constants
 from sidecar.index.files import save_array
+from sidecar.index.formulas import write_formulas
 from sidecar.index.labels import write_labels
 from sidecar.index.layout import (
     CONTENT_HASHES_FILE,
@@ -52,6 +53,8 @@ _ROW_WORDS: Final = f"{PARTS}/row-words"
 _WORD_COUNTS: Final = f"{PARTS}/word-counts"
 _WORD_LENGTHS: Final = f"{PARTS}/word-lengths"
 _TEXT_LENGTHS: Final = f"{PARTS}/text-lengths"
+_FORMULAS: Final = f"{PARTS}/formulas"
+_FORMULA_LENGTHS: Final = f"{PARTS}/formula-lengths"
 
 
 def append_batch(staging: Staging, batch: Batch) -> None:
@@ -82,8 +85,10 @@ def append_batch(staging: Staging, batch: Batch) -> None:
         (_ROW_WORDS, batch.words),
         (_WORD_LENGTHS, batch.word_lengths),
         (_TEXT_LENGTHS, batch.text_lengths),
+        (_FORMULA_LENGTHS, batch.formula_lengths),
     ):
         staging.append(name, np.array(numbers, dtype=np.int32))
+    staging.append(_FORMULAS, np.array(batch.formulas, dtype=np.uint64))
     staging.state.rows = first + len(batch)
 
 
@@ -135,6 +140,7 @@ def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module])
     save_array(folder / TEXT_HASHES_FILE, staging.read(_TEXT_HASHES, np.uint8).reshape(rows, HASH_BYTES))
     write_strings(folder, NAMES, _names(staging))
     write_labels(folder, _documented_names(staging))
+    write_formulas(folder, staging.read(_FORMULAS, np.uint64), staging.read(_FORMULA_LENGTHS, np.int32))
     premise = (flags & PREMISE) != 0
     write_constants(
         folder,

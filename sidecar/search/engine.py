@@ -5,11 +5,12 @@ In: a query in any language (words, LaTeX, a name, Lean text) and filters. Out: 
 What the query names comes first: the exact name, then names that end in it as whole components, then both of these in
 another spelling, and where there is none of these, names from which it differs by a slip. Plain words have no spelling
 (`filter` may mean `Filter` and `List.filter`), so for them all but the exact name stand together, the most used first.
-Everything else is ranked by fusing three rankings by reciprocal rank: `name` (labels that agree with the words of the
-query), `words` (BM25) and `meaning` (vectors); the fused score is multiplied by what is known beforehand (`priors.py`).
-A query that was rewritten adds the same three rankings for the rewritten text; what the query as typed finds falls to
-twice its rank at most. Where a request asks for it, a reranker then reads the best of what the query does not name
-(`reranker.py`). A deprecated declaration never stands before what replaces it, unless the query is its exact name.
+Everything else is ranked by fusing rankings by reciprocal rank: `formula` (statements that are the formula which the
+query is, if it is one), `name` (labels that agree with the words of the query), `words` (BM25) and `meaning` (vectors);
+the fused score is multiplied by what is known beforehand (`priors.py`). A query that was rewritten adds the same
+rankings for the rewritten text; what the query as typed finds falls to twice its rank at most. Where a request asks for
+it, a reranker then reads the best of what the query does not name (`reranker.py`). A deprecated declaration never
+stands before what replaces it, unless the query is its exact name.
 """
 
 from __future__ import annotations
@@ -169,6 +170,9 @@ class SearchEngine:
             return await self._batcher.encode([question.spelled for question in questions], "question")
 
     def _rank_by_words(self, search: _Search, clock: Clock) -> None:
+        with clock.stage("formulas"):
+            for question in search.questions:
+                self._rankings.by_formula(question, search.targets, search.depth)
         with clock.stage("names"):
             for question in search.questions:
                 self._rankings.by_name(question, search.targets, search.depth)

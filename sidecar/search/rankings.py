@@ -1,4 +1,4 @@
-"""The three rankings of one text: by labels, by words, by meaning.
+"""The rankings of one text: by formula, by labels, by words, by meaning.
 
 In: a text to search for, its vector, and which rows may be found. Out: rows, best first, for each ranking.
 """
@@ -17,6 +17,7 @@ from sidecar.index.index import Index
 from sidecar.index.labels import Agreement
 from sidecar.search.priors import Priors
 from sidecar.search.weights import LEAST_AGREEMENT, RankingName
+from sidecar.text.formula import Formulas, question_formulas
 from sidecar.text.query import query_text
 from sidecar.text.stems import OPERATIONS, STOP_WORDS
 
@@ -34,6 +35,7 @@ class Question:
 
     Attributes:
         spelled: Its canonical text.
+        formulas: Its spellings as a formula.
         words: The words of it that are looked up, in order, without repeats.
         rewritten: Whether a rewriter made it.
         agreement: How well the labels agree with the words, once they were compared.
@@ -41,6 +43,7 @@ class Question:
     """
 
     spelled: str
+    formulas: Formulas
     words: list[str]
     rewritten: bool
     agreement: Agreement | None = None
@@ -85,7 +88,16 @@ class Rankings:
         """Read a text."""
         spelled = query_text(text)
         words = [said for word in spelled.split() for said in (word, OPERATIONS.get(word, word))]
-        return Question(spelled, self._rarest(words), rewritten)
+        return Question(spelled, question_formulas(text), self._rarest(words), rewritten)
+
+    def by_formula(self, question: Question, mask: BoolArray, depth: int) -> None:
+        """Rank the rows whose statement is the formula that is asked for; no ranking where there are none."""
+        ranked: dict[int, None] = {}
+        for rows in self._index.formulas.found(question.formulas):
+            found = rows[mask[rows]]
+            ranked |= dict.fromkeys(found[self._priors.order(found)].tolist())
+        if ranked:
+            question.rankings["formula"] = np.array(list(ranked)[:depth], dtype=np.int64)
 
     def by_name(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows that have a label which agrees well, those that agree equally in the order of preference."""

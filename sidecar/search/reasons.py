@@ -35,6 +35,11 @@ def named_reason(group: int, place: int) -> Reason:
     return Reason("name", place + 1, NAMED[group])
 
 
+def formula_reason(question: Question, rank: int) -> Reason:
+    """Reason of a row whose statement, or a side of it, is the formula that a question is."""
+    return Reason("formula", rank, _said_of(question, "this formula, whatever its variables are called"))
+
+
 def label_reason(question: Question, rank: int, source: int, name: str) -> Reason:
     """Reason of a row of which a label agrees with a question; `source` is what the label was taken from."""
     detail = _LABELS[source]

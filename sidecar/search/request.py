@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-ReasonMethod = Literal["name", "words", "meaning", "rerank", "penalty"]
+ReasonMethod = Literal["formula", "name", "words", "meaning", "rerank", "penalty"]
 """Which part of the search a reason comes from."""
 
 

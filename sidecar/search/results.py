@@ -16,7 +16,14 @@ from sidecar.search.links import DocumentationLinks
 from sidecar.search.order import Chosen
 from sidecar.search.priors import Priors
 from sidecar.search.rankings import Source
-from sidecar.search.reasons import deprecated_reason, label_reason, meaning_reason, meta_reason, words_reason
+from sidecar.search.reasons import (
+    deprecated_reason,
+    formula_reason,
+    label_reason,
+    meaning_reason,
+    meta_reason,
+    words_reason,
+)
 from sidecar.search.request import Reason, SearchResult
 from sidecar.search.weights import RANK_CONSTANT, RankingName
 
@@ -67,6 +74,9 @@ class Results:
             held = self._index.lexical.held(question.words, wanted)
             for column, (_, rank) in enumerate(placed):
                 yield words_reason(question, rank, held[:, column])
+        elif source.ranking == "formula":
+            for _, rank in placed:
+                yield formula_reason(question, rank)
         elif question.agreement is not None and source.ranking == "name":
             for place, rank in placed:
                 label = self._index.labels.source(question.agreement, rows[place])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-RankingName = Literal["name", "words", "meaning"]
+RankingName = Literal["formula", "name", "words", "meaning"]
 
 RANK_CONSTANT: Final = 1.0
 """Constant of the reciprocal rank fusion. Small, because a question mostly has one or two answers, and where a ranking
@@ -23,8 +23,21 @@ LEAST_AGREEMENT: Final = 0.55
 DEPTH: Final = 200
 """How many rows of each ranking take part, or k if that is more."""
 
-_TRAINED_ON_GOALS: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.1}
-_GENERAL: Final[Mapping[RankingName, float]] = {"name": 1.0, "words": 1.0, "meaning": 0.6}
+FORMULA_WEIGHT: Final = 4.0
+"""A statement that is the formula asked for goes before what shares words with it."""
+
+_TRAINED_ON_GOALS: Final[Mapping[RankingName, float]] = {
+    "formula": FORMULA_WEIGHT,
+    "name": 1.0,
+    "words": 1.0,
+    "meaning": 0.1,
+}
+_GENERAL: Final[Mapping[RankingName, float]] = {
+    "formula": FORMULA_WEIGHT,
+    "name": 1.0,
+    "words": 1.0,
+    "meaning": 0.6,
+}
 
 
 def weights_for(encoder: str) -> Mapping[RankingName, float]:

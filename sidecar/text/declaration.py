@@ -90,7 +90,11 @@ def declaration_text(declaration: Declaration) -> str:
 
 def premise_text(raw: str) -> str:
     """Canonical text of a premise, from its raw text."""
-    statement = parse_premise(raw)
+    return statement_text(parse_premise(raw))
+
+
+def statement_text(statement: Statement) -> str:
+    """Canonical text of a premise that was taken apart."""
     types = _types(statement)
     pieces = [" ".join(name_words(statement.name)), line_words(statement.type, types)]
     pieces += [type_words(binder.type, types) for binder in statement.binders]

@@ -137,7 +137,17 @@ def query_text(query: str) -> str:
     LaTeX commands become the symbols they draw (`\\mathbb{R}` is ℝ, `\\le` is ≤), marks of formatting are taken off,
     and what remains is spelled by the same rules as statements.
     """
-    text = _LATIN.sub(lambda match: LETTERS[match[0]], one_line(query))
+    text = without_latex(_LATIN.sub(lambda match: LETTERS[match[0]], one_line(query)))
+    text = _MARKS.sub(" ", text)
+    if "Type " in text:
+        text = _ENGLISH_TYPE.sub("type", text)
+    if ("if" in text or "If" in text) and " else " not in text:
+        text = _ENGLISH_IF.sub(" ", text)
+    return words(text)
+
+
+def without_latex(text: str) -> str:
+    """A text with the symbols that its LaTeX commands draw, without commands and brackets that only format."""
     if "\\" in text:
         text = _BLACKBOARD.sub(lambda match: f" {_LATEX[match[1] or match[2]]} ", text)
         text = _FRACTION.sub(r"\1 / \2", text)
@@ -146,12 +156,7 @@ def query_text(query: str) -> str:
         text = _GROUPING.sub(" ", _INVERSE.sub("⁻¹", text)).replace("\\{", "{").replace("\\}", "}")
         text = _CLOSING_BARS.sub(_bar, _OPENING_BARS.sub(_bar, text))
         text = _COMMAND.sub(_command, text)
-    text = _MARKS.sub(" ", text)
-    if "Type " in text:
-        text = _ENGLISH_TYPE.sub("type", text)
-    if ("if" in text or "If" in text) and " else " not in text:
-        text = _ENGLISH_IF.sub(" ", text)
-    return words(text)
+    return text
 
 
 def _bar(match: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_products_are_those_of_whole_numbers(
     codes = random.choice(values, (3_000, width)).astype(np.int8)
     asked = random.choice(values, (queries, width)).astype(np.int8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "BLOCK_ROWS", 700)
+        patch.setattr(products, "ROWS_TOGETHER", 700)
         found = CodeProducts(codes, threads).of(asked, rows)
     np.testing.assert_array_equal(found, asked.astype(np.int64) @ codes[:rows].T.astype(np.int64))
 
@@ -53,6 +54,19 @@ def test_a_processor_that_multiplies_wrongly_is_not_asked(monkeypatch: pytest.Mo
     # As where two products are added in 16 bits.
     monkeypatch.setattr(torch, "_int_mm", lambda codes, queries: right(codes, queries).clamp(max=32_767))
     assert not can_multiply(64)
+
+
+def test_multiplying_leaves_other_threads_alone() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        multiplying = CodeProducts(np.ones((100, 64), dtype=np.int8), 2)
+        multiplying.of(np.ones((1, 64), dtype=np.int8), 100)
+        assert multiplying._pool.submit(torch.get_num_threads).result() == 1
+        with ThreadPoolExecutor(1) as later:
+            assert later.submit(torch.get_num_threads).result() == torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_torch_is_not_loaded_for_the_sake_of_products() -> None:

@@ -1,0 +1,222 @@
+"""Formulas up to the names of variables.
+
+In: a statement, or a question that may be a formula (Lean, LaTeX, ASCII). Out: spellings in which variables are
+numbered by first use and constants keep the last component of their names, so that `x + y = y + x` and the statement
+`a + b = b + a` are spelled alike.
+
+What a person leaves out is left out of both: types of bound variables and of terms, coercion arrows, leading ∀. There
+is a spelling with the brackets as they stand and one without, because Lean prints fewer of them than people write.
+`a ≥ b` is spelled as `b ≤ a`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from sidecar.text.clean import one_line
+from sidecar.text.declaration import Statement
+from sidecar.text.query import without_latex
+
+MOST_TOKENS: Final = 96
+"""Nobody types a longer formula; statements that are longer have no spelling."""
+
+FEWEST_TOKENS: Final = 3
+
+_ASCII: Final = (
+    ("<->", "↔"),
+    ("<=>", "↔"),
+    ("/\\ ", "∧ "),
+    ("\\/ ", "∨ "),
+    ("<=", "≤"),
+    (">=", "≥"),
+    ("!=", "≠"),
+    ("->", "→"),
+    ("=>", "↦"),
+    ("²", "^2"),
+    ("³", "^3"),
+    ("∕", "/"),
+    ("−", "-"),
+    ("⋅", "*"),
+)
+"""What people type for symbols, the longest first."""
+
+_WORDS: Final = {"forall": "∀", "exists": "∃", "λ": "fun"}
+_TYPED_TERM: Final = re.compile(r"\(([^():]+) : [^()]*\)")
+_SINGLE: Final = re.compile(r"\(\s*([\w.'!?]+)\s*\)")
+_TYPED_VARIABLE: Final = re.compile(r"(∀|∃!?|∑|∏|∫|λ|\bfun|\bforall|\bexists)([^,:↦()]*) : [^,:↦()]*(?=,|↦)")
+_TOKEN: Final = re.compile(r"«[^«»]*»|⁻¹|[^\W\d](?:[\w'!?]|\.(?=[^\W\d]))*|\d+(?:\.\d+)?|\S")
+_VARIABLE: Final = re.compile(r"(?:[A-Za-zα-κμ-ορ-ωΓΔΘΛΞΦΨΩ𝒜-𝒵𝕜]|[a-z]s)[0-9₀-₉']*")
+"""Letters that stand for something; not π, λ, Σ, Π, nor letters of sets of numbers."""
+
+_GREEK: Final = frozenset(
+    (
+        *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "iota", "kappa", "mu"),
+        *("nu", "xi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega"),
+    )
+)
+_UNSEEN: Final = frozenset("↑⇑↥@$`")
+_PUNCTUATION: Final = frozenset("()[]{},.;:!?'\"-⟨⟩")
+_OPENING, _CLOSING = frozenset("([{⟨"), frozenset(")]}⟩")
+_LOOSER: Final = frozenset("→∧∨∀∃")
+"""What binds less than `=`: where one stands outside all brackets, an equation is only a part."""
+
+_TURNED: Final = {"≥": "≤", ">": "<", "⊇": "⊆", "⊃": "⊂"}
+_PROPOSITION: Final = re.compile("[=≠≤≥<>∈∉⊆⊂∣≡↔¬]")
+
+
+class Formulas(NamedTuple):
+    """Spellings of a statement or a question; equal ones mean the same formula.
+
+    Attributes:
+        whole: Of all of it, the surest first.
+        sides: Of its sides, when it is an equation or an equivalence; of all of it, when it is a term.
+        turned: Of it with its sides exchanged, when it is an equation or an equivalence.
+    """
+
+    whole: tuple[str, ...] = ()
+    sides: tuple[str, ...] = ()
+    turned: tuple[str, ...] = ()
+
+
+def statement_formulas(statement: Statement) -> Formulas:
+    """Spellings of a statement: of its conclusion, and of its hypotheses with → before the conclusion."""
+    conclusion = _Formula.read(statement.type, {name for binder in statement.binders for name in binder.names})
+    if conclusion is None:
+        return Formulas()
+    whole = dict.fromkeys(conclusion.spellings())
+    hypotheses = [
+        binder.type
+        for binder in statement.binders
+        if len(binder.names) == 1 and _PROPOSITION.search(binder.type) and binder.names[0] not in conclusion.tokens
+    ]
+    if hypotheses:
+        implied = _Formula.read(" → ".join([*hypotheses, statement.type]), conclusion.bound)
+        whole |= dict.fromkeys(() if implied is None else implied.spellings())
+    return Formulas(tuple(whole), tuple(dict.fromkeys(conclusion.sides())))
+
+
+def question_formulas(question: str) -> Formulas:
+    """Spellings of a question; none for one in words."""
+    formula = _Formula.read(without_latex(_symbols(question)), ())
+    if formula is None:
+        return Formulas()
+    turned = formula.turned()
+    sides = () if any(_PROPOSITION.match(token) for token in formula.tokens) else formula.spellings()[-1:]
+    return Formulas(formula.spellings(), sides, () if turned is None else turned.spellings())
+
+
+class _Formula(NamedTuple):
+    """A formula in tokens.
+
+    Attributes:
+        tokens: Symbols, numerals, names and variables.
+        bound: Names that are variables.
+        relation: Place of the relation between its sides; None where it has no sides.
+    """
+
+    tokens: tuple[str, ...]
+    bound: Container[str]
+    relation: int | None
+
+    @classmethod
+    def read(cls, text: str, bound: Container[str]) -> _Formula | None:
+        """The formula in a text; None where there is none, or too long a one."""
+        tokens = tuple(_unquantified(_unbracketed(list(_tokens(_symbols(one_line(text)), bound)))))
+        if not FEWEST_TOKENS <= len(tokens) <= MOST_TOKENS:
+            return None
+        if all(token[0].isalnum() or token in _PUNCTUATION for token in tokens):
+            return None
+        outside = list(_outside(tokens))
+        looser = any(tokens[place] in _LOOSER for place in outside)
+        for relations in ("↔",) if looser else ("↔", "=", "≥>⊇⊃"):
+            places = [place for place in outside if tokens[place] in relations]
+            if len(places) == 1 and 0 < places[0] < len(tokens) - 1:
+                formula = cls(tokens, bound, places[0])
+                return formula if relations in "↔=" else formula._exchanged(_TURNED[tokens[places[0]]])
+        return cls(tokens, bound, None)
+
+    def spellings(self) -> tuple[str, ...]:
+        """With the brackets that it has, and without any."""
+        bare = [token for token in self.tokens if token not in "()"]
+        return tuple(dict.fromkeys(_numbered(tokens, self.bound) for tokens in (self.tokens, bare)))
+
+    def sides(self) -> Iterator[str]:
+        """Spellings, without brackets, of its sides that are no single term."""
+        if self.relation is None:
+            return
+        for side in (self.tokens[: self.relation], self.tokens[self.relation + 1 :]):
+            bare = [token for token in side if token not in "()"]
+            if len(bare) >= FEWEST_TOKENS and not all(token[0].isalnum() for token in bare):
+                yield _numbered(bare, self.bound)
+
+    def turned(self) -> _Formula | None:
+        """The formula with its sides exchanged."""
+        return None if self.relation is None else self._exchanged(self.tokens[self.relation])
+
+    def _exchanged(self, relation: str) -> _Formula:
+        assert self.relation is not None
+        left, right = self.tokens[: self.relation], self.tokens[self.relation + 1 :]
+        return _Formula((*right, relation, *left), self.bound, len(right))
+
+
+def _symbols(text: str) -> str:
+    for typed, symbol in _ASCII:
+        text = text.replace(typed, symbol)
+    return text
+
+
+def _tokens(text: str, bound: Container[str]) -> Iterator[str]:
+    text = _SINGLE.sub(r" \1 ", _TYPED_VARIABLE.sub(r"\1\2", _TYPED_TERM.sub(r"(\1)", text)))
+    for token in _TOKEN.findall(text):
+        if token in _UNSEEN:
+            continue
+        head, dot, rest = token.partition(".")
+        if not dot or not head or token[0] == "«" or head[0].isdigit():
+            yield _WORDS.get(token, token)
+        elif _is_variable(head, bound):
+            yield head
+            yield f".{rest}"
+        else:
+            yield token.rpartition(".")[2]
+
+
+def _is_variable(token: str, bound: Container[str]) -> bool:
+    return token in bound or _VARIABLE.fullmatch(token) is not None or token in _GREEK
+
+
+def _unbracketed(tokens: list[str]) -> list[str]:
+    """Without brackets around all of it."""
+    while len(tokens) > 1 and tokens[0] == "(" and next(_outside(tokens[1:]), 0) == len(tokens) - 2:
+        tokens = tokens[1:-1]
+    return tokens
+
+
+def _unquantified(tokens: list[str]) -> list[str]:
+    """Without leading ∀ that only name variables."""
+    while tokens and tokens[0] == "∀" and "," in tokens:
+        end = tokens.index(",")
+        if any(not token[0].isalnum() and token not in "()" for token in tokens[1:end]):
+            break
+        tokens = tokens[end + 1 :]
+    return tokens
+
+
+def _outside(tokens: Sequence[str]) -> Iterator[int]:
+    """Places outside all brackets; in a text that closes more than it opens, the first such bracket is one."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        if token in _CLOSING and depth > 0:
+            depth -= 1
+        elif token in _OPENING:
+            depth += 1
+        elif depth == 0:
+            yield place
+
+
+def _numbered(tokens: Iterable[str], bound: Container[str]) -> str:
+    numbers: dict[str, str] = {}
+    return " ".join(
+        numbers.setdefault(token, f"#{len(numbers) + 1}") if _is_variable(token, bound) else token for token in tokens
+    )
