@@ -6,7 +6,7 @@ numbered by first use and constants keep the last component of their names, so t
 
 What a person leaves out is left out of both: types of bound variables and of terms, coercion arrows, leading ∀. There
 is a spelling with the brackets as they stand and one without, because Lean prints fewer of them than people write.
-`a ≥ b` is spelled as `b ≤ a`.
+`a ≥ b` is spelled as `b ≤ a`. Indexes hold spellings: who changes a rule here raises `sidecar.index.manifest.FORMAT`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from sidecar.text.clean import one_line
-from sidecar.text.declaration import Statement
+from sidecar.text.declaration import Statement, parse_premise
 from sidecar.text.query import without_latex
 
+LONGEST: Final = 1_000
 MOST_TOKENS: Final = 96
-"""Nobody types a longer formula; statements that are longer have no spelling."""
+"""Letters and tokens; nobody types a longer formula, and longer statements have no spelling."""
 
 FEWEST_TOKENS: Final = 3
 
@@ -42,6 +43,9 @@ _ASCII: Final = (
 )
 """What people type for symbols, the longest first."""
 
+_PASTED: Final = re.compile(
+    r"\s*(?:(?:private|protected|noncomputable) )*(?=(?:theorem|lemma|example|instance|axiom) .*:)", re.DOTALL
+)
 _WORDS: Final = {"forall": "∀", "exists": "∃", "λ": "fun"}
 _TYPED_TERM: Final = re.compile(r"\(([^():]+) : [^()]*\)")
 _SINGLE: Final = re.compile(r"\(\s*([\w.'!?]+)\s*\)")
@@ -71,7 +75,8 @@ class Formulas(NamedTuple):
 
     Attributes:
         whole: Of all of it, the surest first.
-        sides: Of its sides, when it is an equation or an equivalence; of all of it, when it is a term.
+        sides: Of its sides, when it is an equation or an equivalence; of all of a question that is neither, and so may
+            be a side.
         turned: Of it with its sides exchanged, when it is an equation or an equivalence.
     """
 
@@ -81,30 +86,32 @@ class Formulas(NamedTuple):
 
 
 def statement_formulas(statement: Statement) -> Formulas:
-    """Spellings of a statement: of its conclusion, and of its hypotheses with → before the conclusion."""
+    """Spellings of a statement: of its hypotheses with → before the conclusion, and of the conclusion alone."""
     conclusion = _Formula.read(statement.type, {name for binder in statement.binders for name in binder.names})
     if conclusion is None:
         return Formulas()
-    whole = dict.fromkeys(conclusion.spellings())
     hypotheses = [
         binder.type
         for binder in statement.binders
         if len(binder.names) == 1 and _PROPOSITION.search(binder.type) and binder.names[0] not in conclusion.tokens
     ]
-    if hypotheses:
-        implied = _Formula.read(" → ".join([*hypotheses, statement.type]), conclusion.bound)
-        whole |= dict.fromkeys(() if implied is None else implied.spellings())
-    return Formulas(tuple(whole), tuple(dict.fromkeys(conclusion.sides())))
+    implied = _Formula.read(" → ".join([*hypotheses, statement.type]), conclusion.bound) if hypotheses else None
+    whole = (*(() if implied is None else implied.spellings()), *conclusion.spellings())
+    return Formulas(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(conclusion.sides())))
 
 
 def question_formulas(question: str) -> Formulas:
-    """Spellings of a question; none for one in words."""
+    """Spellings of a question; none for one in words. Of a pasted declaration, those of its statement."""
+    pasted = _PASTED.match(question)
+    if pasted is not None:
+        statement = parse_premise(question[pasted.end() :].partition(" := ")[0])
+        return statement_formulas(statement)._replace(sides=())
     formula = _Formula.read(without_latex(_symbols(question)), ())
     if formula is None:
         return Formulas()
-    turned = formula.turned()
-    sides = () if any(_PROPOSITION.match(token) for token in formula.tokens) else formula.spellings()[-1:]
-    return Formulas(formula.spellings(), sides, () if turned is None else turned.spellings())
+    if formula.has_sides:
+        return Formulas(formula.spellings(), (), formula.exchanged(formula.tokens[formula.relation]).spellings())
+    return Formulas(formula.spellings(), formula.spellings()[-1:])
 
 
 class _Formula(NamedTuple):
@@ -113,16 +120,18 @@ class _Formula(NamedTuple):
     Attributes:
         tokens: Symbols, numerals, names and variables.
         bound: Names that are variables.
-        relation: Place of the relation between its sides; None where it has no sides.
+        relation: Place of the relation between its sides; 0 where it has no sides.
     """
 
     tokens: tuple[str, ...]
     bound: Container[str]
-    relation: int | None
+    relation: int
 
     @classmethod
     def read(cls, text: str, bound: Container[str]) -> _Formula | None:
         """The formula in a text; None where there is none, or too long a one."""
+        if len(text) > LONGEST:
+            return None
         tokens = tuple(_unquantified(_unbracketed(list(_tokens(_symbols(one_line(text)), bound)))))
         if not FEWEST_TOKENS <= len(tokens) <= MOST_TOKENS:
             return None
@@ -134,8 +143,13 @@ class _Formula(NamedTuple):
             places = [place for place in outside if tokens[place] in relations]
             if len(places) == 1 and 0 < places[0] < len(tokens) - 1:
                 formula = cls(tokens, bound, places[0])
-                return formula if relations in "↔=" else formula._exchanged(_TURNED[tokens[places[0]]])
-        return cls(tokens, bound, None)
+                return formula if formula.has_sides else formula.exchanged(_TURNED[tokens[places[0]]])
+        return cls(tokens, bound, 0)
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether it is an equation or an equivalence."""
+        return self.tokens[self.relation] in "=↔"
 
     def spellings(self) -> tuple[str, ...]:
         """With the brackets that it has, and without any."""
@@ -144,19 +158,15 @@ class _Formula(NamedTuple):
 
     def sides(self) -> Iterator[str]:
         """Spellings, without brackets, of its sides that are no single term."""
-        if self.relation is None:
+        if not self.has_sides:
             return
         for side in (self.tokens[: self.relation], self.tokens[self.relation + 1 :]):
             bare = [token for token in side if token not in "()"]
             if len(bare) >= FEWEST_TOKENS and not all(token[0].isalnum() for token in bare):
                 yield _numbered(bare, self.bound)
 
-    def turned(self) -> _Formula | None:
-        """The formula with its sides exchanged."""
-        return None if self.relation is None else self._exchanged(self.tokens[self.relation])
-
-    def _exchanged(self, relation: str) -> _Formula:
-        assert self.relation is not None
+    def exchanged(self, relation: str) -> _Formula:
+        """The formula with its sides exchanged and another relation between them."""
         left, right = self.tokens[: self.relation], self.tokens[self.relation + 1 :]
         return _Formula((*right, relation, *left), self.bound, len(right))
 
