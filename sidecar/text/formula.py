@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sidecar.text.clean import one_line
@@ -68,6 +69,8 @@ _LOOSER: Final = frozenset("→∧∨∀∃")
 
 _TURNED: Final = {"≥": "≤", ">": "<", "⊇": "⊆", "⊃": "⊂"}
 _PROPOSITION: Final = re.compile("[=≠≤≥<>∈∉⊆⊂∣≡↔¬]")
+_OPERATOR: Final = re.compile(r"[^\w\s()\[\]{},.;:!?'\"⟨⟩↑⇑↥@$`-]|λ|\b(?:forall|exists)\b")
+_MARK: Final = "\0"
 
 
 class Formulas(NamedTuple):
@@ -87,15 +90,20 @@ class Formulas(NamedTuple):
 
 def statement_formulas(statement: Statement) -> Formulas:
     """Spellings of a statement: of its hypotheses with → before the conclusion, and of the conclusion alone."""
-    conclusion = _Formula.read(statement.type, {name for binder in statement.binders for name in binder.names})
+    bound = {name for binder in statement.binders for name in binder.names}
+    conclusion = _Formula.read(statement.type.replace("=>", "↦"), bound)
     if conclusion is None:
         return Formulas()
     hypotheses = [
         binder.type
         for binder in statement.binders
-        if len(binder.names) == 1 and _PROPOSITION.search(binder.type) and binder.names[0] not in conclusion.tokens
+        if len(binder.names) == 1
+        and _PROPOSITION.search(binder.type)
+        and f"{_MARK}{binder.names[0]}" not in conclusion.tokens
     ]
-    implied = _Formula.read(" → ".join([*hypotheses, statement.type]), conclusion.bound) if hypotheses else None
+    implied = None
+    if hypotheses:
+        implied = _Formula.read(" → ".join([*hypotheses, statement.type]).replace("=>", "↦"), bound)
     whole = (*(() if implied is None else implied.spellings()), *conclusion.spellings())
     return Formulas(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(conclusion.sides())))
 
@@ -118,33 +126,31 @@ class _Formula(NamedTuple):
     """A formula in tokens.
 
     Attributes:
-        tokens: Symbols, numerals, names and variables.
-        bound: Names that are variables.
+        tokens: Symbols, numerals, names and, behind `_MARK`, variables.
         relation: Place of the relation between its sides; 0 where it has no sides.
     """
 
     tokens: tuple[str, ...]
-    bound: Container[str]
     relation: int
 
     @classmethod
     def read(cls, text: str, bound: Container[str]) -> _Formula | None:
         """The formula in a text; None where there is none, or too long a one."""
-        if len(text) > LONGEST:
+        if len(text) > LONGEST or _OPERATOR.search(text) is None:
             return None
-        tokens = tuple(_unquantified(_unbracketed(list(_tokens(_symbols(one_line(text)), bound)))))
+        tokens = tuple(_unquantified(_unbracketed(list(_tokens(one_line(text), bound)))))
         if not FEWEST_TOKENS <= len(tokens) <= MOST_TOKENS:
             return None
-        if all(token[0].isalnum() or token in _PUNCTUATION for token in tokens):
+        if all(_is_word(token) or token in _PUNCTUATION for token in tokens):
             return None
         outside = list(_outside(tokens))
         looser = any(tokens[place] in _LOOSER for place in outside)
         for relations in ("↔",) if looser else ("↔", "=", "≥>⊇⊃"):
             places = [place for place in outside if tokens[place] in relations]
             if len(places) == 1 and 0 < places[0] < len(tokens) - 1:
-                formula = cls(tokens, bound, places[0])
+                formula = cls(tokens, places[0])
                 return formula if formula.has_sides else formula.exchanged(_TURNED[tokens[places[0]]])
-        return cls(tokens, bound, 0)
+        return cls(tokens, 0)
 
     @property
     def has_sides(self) -> bool:
@@ -153,22 +159,24 @@ class _Formula(NamedTuple):
 
     def spellings(self) -> tuple[str, ...]:
         """With the brackets that it has, and without any."""
-        bare = [token for token in self.tokens if token not in "()"]
-        return tuple(dict.fromkeys(_numbered(tokens, self.bound) for tokens in (self.tokens, bare)))
+        spelled = _numbered(self.tokens)
+        if "(" not in self.tokens and ")" not in self.tokens:
+            return (spelled,)
+        return spelled, _numbered(_bare(self.tokens))
 
     def sides(self) -> Iterator[str]:
         """Spellings, without brackets, of its sides that are no single term."""
         if not self.has_sides:
             return
         for side in (self.tokens[: self.relation], self.tokens[self.relation + 1 :]):
-            bare = [token for token in side if token not in "()"]
-            if len(bare) >= FEWEST_TOKENS and not all(token[0].isalnum() for token in bare):
-                yield _numbered(bare, self.bound)
+            bare = _bare(side)
+            if len(bare) >= FEWEST_TOKENS and not all(map(_is_word, bare)):
+                yield _numbered(bare)
 
     def exchanged(self, relation: str) -> _Formula:
         """The formula with its sides exchanged and another relation between them."""
         left, right = self.tokens[: self.relation], self.tokens[self.relation + 1 :]
-        return _Formula((*right, relation, *left), self.bound, len(right))
+        return _Formula((*right, relation, *left), len(right))
 
 
 def _symbols(text: str) -> str:
@@ -178,22 +186,38 @@ def _symbols(text: str) -> str:
 
 
 def _tokens(text: str, bound: Container[str]) -> Iterator[str]:
-    text = _SINGLE.sub(r" \1 ", _TYPED_VARIABLE.sub(r"\1\2", _TYPED_TERM.sub(r"(\1)", text)))
+    if " : " in text:
+        text = _TYPED_VARIABLE.sub(r"\1\2", _TYPED_TERM.sub(r"(\1)", text))
+    if "(" in text:
+        text = _SINGLE.sub(r" \1 ", text)
     for token in _TOKEN.findall(text):
         if token in _UNSEEN:
+            continue
+        if token in bound or _is_letter(token):
+            yield _MARK + token
             continue
         head, dot, rest = token.partition(".")
         if not dot or not head or token[0] == "«" or head[0].isdigit():
             yield _WORDS.get(token, token)
-        elif _is_variable(head, bound):
-            yield head
+        elif head in bound or _is_letter(head):
+            yield _MARK + head
             yield f".{rest}"
         else:
-            yield token.rpartition(".")[2]
+            last = token.rpartition(".")[2]
+            yield _MARK + last if last in bound or _is_letter(last) else last
 
 
-def _is_variable(token: str, bound: Container[str]) -> bool:
-    return token in bound or _VARIABLE.fullmatch(token) is not None or token in _GREEK
+@lru_cache(maxsize=1 << 14)
+def _is_letter(token: str) -> bool:
+    return _VARIABLE.fullmatch(token) is not None or token in _GREEK
+
+
+def _is_word(token: str) -> bool:
+    return token[0].isalnum() or token[0] == _MARK
+
+
+def _bare(tokens: Sequence[str]) -> list[str]:
+    return [token for token in tokens if token not in "()"]
 
 
 def _unbracketed(tokens: list[str]) -> list[str]:
@@ -207,7 +231,7 @@ def _unquantified(tokens: list[str]) -> list[str]:
     """Without leading ∀ that only name variables."""
     while tokens and tokens[0] == "∀" and "," in tokens:
         end = tokens.index(",")
-        if any(not token[0].isalnum() and token not in "()" for token in tokens[1:end]):
+        if not all(_is_word(token) or token in "()" for token in tokens[1:end]):
             break
         tokens = tokens[end + 1 :]
     return tokens
@@ -225,8 +249,8 @@ def _outside(tokens: Sequence[str]) -> Iterator[int]:
             yield place
 
 
-def _numbered(tokens: Iterable[str], bound: Container[str]) -> str:
+def _numbered(tokens: Iterable[str]) -> str:
     numbers: dict[str, str] = {}
     return " ".join(
-        numbers.setdefault(token, f"#{len(numbers) + 1}") if _is_variable(token, bound) else token for token in tokens
+        numbers.setdefault(token, f"#{len(numbers) + 1}") if token[0] == _MARK else token for token in tokens
     )
