@@ -54,6 +54,8 @@ class Priors:
     Attributes:
         meta: bool, shape (rows,): whether it is of the meta level.
         factors: float32, shape (rows,): what a score is multiplied by.
+        general: float32, shape (rows,): 1 for names outside all namespaces: among declarations that state the same,
+            the one about every group is called `add_comm`, and the one about numbers `Nat.add_comm`.
     """
 
     def __init__(self, index: Index) -> None:
@@ -78,6 +80,8 @@ class Priors:
         factors[np.isin(index.kinds, [KINDS.index(kind) for kind in _MEMBERS])] *= MEMBER_FACTOR
         factors[np.fromiter(map(_auxiliary, names), dtype=np.bool_, count=len(names))] *= AUXILIARY_FACTOR
         self.factors: FloatArray = factors
+        self.general: FloatArray = _numbers("." not in name for name in names)
+        self.general[self.meta | index.deprecated] = 0
 
     def order(self, rows: RowArray, fit: FloatArray | None = None) -> RowArray:
         """Places of some rows in the order of preference.

@@ -95,7 +95,7 @@ class Rankings:
         ranked: dict[int, None] = {}
         for rows in self._index.formulas.found(question.formulas):
             found = rows[mask[rows]]
-            ranked |= dict.fromkeys(found[self._priors.order(found)].tolist())
+            ranked |= dict.fromkeys(found[self._priors.order(found, self._priors.general[found])].tolist())
         if ranked:
             question.rankings["formula"] = np.array(list(ranked)[:depth], dtype=np.int64)
 

@@ -23,8 +23,8 @@ LEAST_AGREEMENT: Final = 0.55
 DEPTH: Final = 200
 """How many rows of each ranking take part, or k if that is more."""
 
-FORMULA_WEIGHT: Final = 4.0
-"""A statement that is the formula asked for goes before what shares words with it."""
+FORMULA_WEIGHT: Final = 100.0
+"""A statement that is the formula asked for goes before what shares words with it, however much that is used."""
 
 _TRAINED_ON_GOALS: Final[Mapping[RankingName, float]] = {
     "formula": FORMULA_WEIGHT,

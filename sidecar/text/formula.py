@@ -49,6 +49,9 @@ _PASTED: Final = re.compile(
 )
 _WORDS: Final = {"forall": "∀", "exists": "∃", "λ": "fun"}
 _TYPED_TERM: Final = re.compile(r"\(([^():]+) : [^()]*\)")
+_POWER: Final = re.compile(r"\b([a-z]{2,6})\s*\^\s*(\d+)\s+(\w+|\([^()]*\))")
+"""A function with the exponent of its value, as in sin² x."""
+
 _SINGLE: Final = re.compile(r"\(\s*([\w.'!?]+)\s*\)")
 _TYPED_VARIABLE: Final = re.compile(r"(∀|∃!?|∑|∏|∫|λ|\bfun|\bforall|\bexists)([^,:↦()]*) : [^,:↦()]*(?=,|↦)")
 _TOKEN: Final = re.compile(r"«[^«»]*»|⁻¹|[^\W\d](?:[\w'!?]|\.(?=[^\W\d]))*|\d+(?:\.\d+)?|\S")
@@ -114,7 +117,7 @@ def question_formulas(question: str) -> Formulas:
     if pasted is not None:
         statement = parse_premise(question[pasted.end() :].partition(" := ")[0])
         return statement_formulas(statement)._replace(sides=())
-    formula = _Formula.read(without_latex(_symbols(question)), ())
+    formula = _Formula.read(_POWER.sub(r"\1 \3 ^ \2", without_latex(_symbols(question))), ())
     if formula is None:
         return Formulas()
     if formula.has_sides:

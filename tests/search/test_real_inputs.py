@@ -97,11 +97,11 @@ PYTHAGORAS = {
         ),
         ("example (x y : F) : |⟪x, y⟫_ℝ| ≤ ‖x‖ * ‖y‖ := by simp", {"abs_real_inner_le_norm"}, 10),
         # Formulas, whatever their variables are called.
-        ("x + y = y + x", {"add_comm", "Nat.add_comm"}, 2),
-        ("∀ n : ℕ, n + 0 = n", {"add_zero", "Nat.add_zero"}, 2),
+        ("x + y = y + x", {"add_comm"}, 1),
+        ("∀ n : ℕ, n + 0 = n", {"add_zero"}, 1),
         ("x * (y + z) = x * y + x * z", {"Nat.mul_add", "Nat.left_distrib"}, 2),
         ("k ≤ m → m ≤ n → k ≤ n", {"Nat.le_trans"}, 3),
-        (r"$x \cdot y = y \cdot x$", {"mul_comm", "Nat.mul_comm"}, 2),
+        (r"$x \cdot y = y \cdot x$", {"mul_comm"}, 1),
         ("example (u v : List T) : (u ++ v).length = u.length + v.length := by simp", {"List.length_append"}, 1),
         ("Continuous fun t => u t + v t", {"Continuous.add", "Continuous.fun_add"}, 3),
         # Other languages.

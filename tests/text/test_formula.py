@@ -27,6 +27,7 @@ STATEMENTS = {
     " Continuous fun (x : X) => f x + g x",
     "sum_range_succ": "theorem Finset.sum_range_succ (f : ℕ → M) (n : ℕ) :"
     " ∑ x ∈ Finset.range (n + 1), f x = ∑ x ∈ Finset.range n, f x + f n",
+    "sin_sq_add_cos_sq": "theorem Real.sin_sq_add_cos_sq (x : ℝ) : sin x ^ 2 + cos x ^ 2 = 1",
     "exists_gt": "theorem exists_gt {α : Type u} [NoMaxOrder α] (a : α) : ∃ b, a < b",
 }
 
@@ -70,6 +71,8 @@ def agree(question: str, name: str) -> bool:
         ("Continuous fun t => u t + v t", "continuous_add"),
         ("∑ i ∈ range (k + 1), g i", "sum_range_succ"),
         ("∃ y, x < y", "exists_gt"),
+        (r"\sin^2 x + \cos^2 x = 1", "sin_sq_add_cos_sq"),
+        ("sin² t + cos² t = 1", "sin_sq_add_cos_sq"),
         ("forall x, exists y, x < y", "exists_gt"),
     ],
 )
