@@ -70,7 +70,7 @@ class _Search:
     @property
     def depth(self) -> int:
         """How many rows of each ranking take part."""
-        return max(DEPTH, self.request.k)
+        return max(DEPTH, 2 * self.request.k)
 
 
 class SearchEngine:

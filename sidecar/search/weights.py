@@ -20,8 +20,8 @@ finds one it has it among the first few."""
 LEAST_AGREEMENT: Final = 0.55
 """A label that agrees less with the query says nothing (see `sidecar.index.labels`)."""
 
-DEPTH: Final = 200
-"""How many rows of each ranking take part, or k if that is more."""
+DEPTH: Final = 100
+"""How many rows of each ranking take part, or 2·k if that is more: what stands lower moves nothing among the first k."""
 
 FORMULA_WEIGHT: Final = 100.0
 """A statement that is the formula asked for goes before what shares words with it, however much that is used."""
