@@ -21,7 +21,7 @@ LEAST_AGREEMENT: Final = 0.55
 """A label that agrees less with the query says nothing (see `sidecar.index.labels`)."""
 
 DEPTH: Final = 100
-"""How many rows of each ranking take part, or 2·k if that is more: what stands lower moves nothing among the first k."""
+"""How many rows of each ranking take part, or 2·k if that is more; what stands lower moves none of the first k."""
 
 FORMULA_WEIGHT: Final = 100.0
 """A statement that is the formula asked for goes before what shares words with it, however much that is used."""
