@@ -6,8 +6,9 @@ rows that have a spelling.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,18 @@ from sidecar.text.formula import Formulas
 
 RowArray = npt.NDArray[np.int64]
 
+Part = Literal["exact", "bare", "conclusion", "sides"]
+"""What is spelled; see `Formulas`."""
+
+PARTS: Final[tuple[Part, ...]] = ("exact", "bare", "conclusion", "sides")
+"""The surest first."""
+
 _KEYS, _ROWS = "formulas.keys.npy", "formulas.rows.npy"
-_SIDE: Final = "side "
-"""Stands before the spellings of sides, so that a term is not taken for a statement."""
 
 
 def formula_keys(formulas: Formulas) -> list[int]:
     """Keys of a statement's spellings."""
-    return [text_hash(spelling) for spelling in (*formulas.whole, *(_SIDE + side for side in formulas.sides))]
+    return [_key(part, spelling) for part in PARTS for spelling in getattr(formulas, part)]
 
 
 def write_formulas(folder: Path, keys: npt.NDArray[np.uint64], lengths: npt.NDArray[np.int32]) -> None:
@@ -52,12 +57,14 @@ class FormulaTable:
         self._keys = map_array(folder / _KEYS)
         self._rows = map_array(folder / _ROWS)
 
-    def found(self, formulas: Formulas) -> list[RowArray]:
-        """Rows (int64, ascending) for each spelling of a question, the surest first."""
-        sides = (_SIDE + side for side in formulas.sides)
-        return [self._spelled(spelling) for spelling in (*formulas.whole, *formulas.turned, *sides)]
+    def found(self, formulas: Formulas) -> Iterator[tuple[Part, RowArray]]:
+        """For each spelling of a question, the surest first: what was compared, and the rows (int64, ascending)."""
+        for part in PARTS:
+            for spelling in getattr(formulas, part):
+                key = np.uint64(_key(part, spelling))
+                start, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
+                yield part, np.unique(self._rows[start:end]).astype(np.int64)
 
-    def _spelled(self, spelling: str) -> RowArray:
-        key = np.uint64(text_hash(spelling))
-        start, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
-        return np.unique(self._rows[start:end]).astype(np.int64)
+
+def _key(part: Part, spelling: str) -> int:
+    return text_hash(f"{part} {spelling}")

@@ -19,6 +19,7 @@ from sidecar.index.lexical import weigh_words
 from sidecar.index.store import KIND_NUMBERS
 from sidecar.text.declaration import parse_premise, statement_text, wire_text
 from sidecar.text.formula import statement_formulas
+from sidecar.text.formula_tokens import PROPOSITION
 from sidecar.text.names import name_words
 
 
@@ -159,9 +160,16 @@ class RowMaker:
         batch.word_counts += [min(count, 255) for count in counts.values()]
         batch.word_lengths.append(len(counts))
         batch.text_lengths.append(len(text_words))
-        formulas = formula_keys(statement_formulas(statement)) if chosen.target else []
+        formulas = formula_keys(statement_formulas(statement)) if chosen.target and _claims(declaration) else []
         batch.formulas += formulas
         batch.formula_lengths.append(len(formulas))
+
+
+def _claims(declaration: Declaration) -> bool:
+    """Whether the statement says what is true; the type of a definition says what it makes of what."""
+    return declaration.kind in ("theorem", "axiom") or (
+        declaration.kind == "field" and PROPOSITION.search(declaration.signature.rpartition(" : ")[2]) is not None
+    )
 
 
 def content_hash(declaration: Declaration) -> bytes:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sidecar.encoder.base import FloatMatrix
+from sidecar.index.formulas import Part
 from sidecar.index.index import Index
 from sidecar.index.labels import Agreement
 from sidecar.search.priors import Priors
@@ -29,6 +30,10 @@ MOST_WORDS: Final = 32
 """The rarest words of a long query that are looked up: further ones are common and change nothing but the time."""
 
 
+MOST_ALIKE: Final = 150
+"""A formula that more statements are tells nothing."""
+
+
 @dataclass(slots=True)
 class Question:
     """A text that is searched for.
@@ -38,6 +43,7 @@ class Question:
         formulas: Its spellings as a formula.
         words: The words of it that are looked up, in order, without repeats.
         rewritten: Whether a rewriter made it.
+        agreeing: Rows whose statement is the formula, in order, and which part of it is.
         agreement: How well the labels agree with the words, once they were compared.
         rankings: Rows by ranking, best first.
     """
@@ -46,6 +52,7 @@ class Question:
     formulas: Formulas
     words: list[str]
     rewritten: bool
+    agreeing: dict[int, Part] = field(default_factory=dict)
     agreement: Agreement | None = None
     rankings: dict[RankingName, RowArray] = field(default_factory=dict)
 
@@ -92,12 +99,14 @@ class Rankings:
 
     def by_formula(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows whose statement is the formula that is asked for; no ranking where there are none."""
-        ranked: dict[int, None] = {}
-        for rows in self._index.formulas.found(question.formulas):
+        for part, rows in self._index.formulas.found(question.formulas):
             found = rows[mask[rows]]
-            ranked |= dict.fromkeys(found[self._priors.order(found, self._priors.general[found])].tolist())
-        if ranked:
-            question.rankings["formula"] = np.array(list(ranked)[:depth], dtype=np.int64)
+            if len(found) > MOST_ALIKE:
+                continue
+            for row in found[self._priors.order(found, self._priors.general[found])].tolist():
+                question.agreeing.setdefault(row, part)
+        if question.agreeing:
+            question.rankings["formula"] = np.array(list(question.agreeing)[:depth], dtype=np.int64)
 
     def by_name(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows that have a label which agrees well, those that agree equally in the order of preference."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from sidecar.index.formulas import Part
 from sidecar.index.labels import NAME, SENTENCE, TITLE
 from sidecar.search.rankings import Question
 from sidecar.search.request import Reason
@@ -30,14 +31,22 @@ _LABELS: Final = {
 }
 
 
+_FORMULAS: Final[dict[Part, str]] = {
+    "exact": "this formula, whatever its variables are called",
+    "bare": "this formula but for brackets, whatever its variables are called",
+    "conclusion": "concludes this formula",
+    "sides": "one side is this formula",
+}
+
+
 def named_reason(group: int, place: int) -> Reason:
     """Reason of a row that the query names: group and 0-based place in it."""
     return Reason("name", place + 1, NAMED[group])
 
 
-def formula_reason(question: Question, rank: int) -> Reason:
-    """Reason of a row whose statement, or a side of it, is the formula that a question is."""
-    return Reason("formula", rank, _said_of(question, "this formula, whatever its variables are called"))
+def formula_reason(question: Question, rank: int, part: Part) -> Reason:
+    """Reason of a row whose statement, or a part of it, is the formula that a question is."""
+    return Reason("formula", rank, _said_of(question, _FORMULAS[part]))
 
 
 def label_reason(question: Question, rank: int, source: int, name: str) -> Reason:

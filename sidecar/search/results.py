@@ -75,8 +75,8 @@ class Results:
             for column, (_, rank) in enumerate(placed):
                 yield words_reason(question, rank, held[:, column])
         elif source.ranking == "formula":
-            for _, rank in placed:
-                yield formula_reason(question, rank)
+            for place, rank in placed:
+                yield formula_reason(question, rank, question.agreeing[rows[place]])
         elif question.agreement is not None and source.ranking == "name":
             for place, rank in placed:
                 label = self._index.labels.source(question.agreement, rows[place])

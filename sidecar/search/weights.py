@@ -24,7 +24,7 @@ DEPTH: Final = 100
 """How many rows of each ranking take part, or 2·k if that is more; what stands lower moves none of the first k."""
 
 FORMULA_WEIGHT: Final = 100.0
-"""A statement that is the formula asked for goes before what shares words with it, however much that is used."""
+"""A statement that is the formula asked for goes before what shares words with it, though that be used much more."""
 
 _TRAINED_ON_GOALS: Final[Mapping[RankingName, float]] = {
     "formula": FORMULA_WEIGHT,

@@ -1,23 +1,22 @@
 """Formulas up to the names of variables.
 
-In: a statement, or a question that may be a formula (Lean, LaTeX, ASCII). Out: spellings in which variables are
-numbered by first use and constants keep the last component of their names, so that `x + y = y + x` and the statement
-`a + b = b + a` are spelled alike.
+In: a statement, or a question that may be a formula (Lean, LaTeX, ASCII) or a pasted declaration. Out: spellings in
+which variables are numbered by first use, so that `x + y = y + x` and the statement `a + b = b + a` are spelled alike;
+`formula_tokens.py` says what else is alike.
 
-What a person leaves out is left out of both: types of bound variables and of terms, coercion arrows, leading ∀. There
-is a spelling with the brackets as they stand and one without, because Lean prints fewer of them than people write.
-`a ≥ b` is spelled as `b ≤ a`. Indexes hold spellings: who changes a rule here raises `sidecar.index.manifest.FORMAT`.
+What matches hundreds of statements is no formula: one without a variable that repeats has to hold some constants or
+operators. Indexes hold spellings: who changes a rule here raises `sidecar.index.manifest.FORMAT`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sidecar.text.clean import one_line
 from sidecar.text.declaration import Statement, parse_premise
+from sidecar.text.formula_tokens import MARK, PROPOSITION, formula_tokens, is_word, outside
 from sidecar.text.query import without_latex
 
 LONGEST: Final = 1_000
@@ -26,234 +25,221 @@ MOST_TOKENS: Final = 96
 
 FEWEST_TOKENS: Final = 3
 
-_ASCII: Final = (
-    ("<->", "↔"),
-    ("<=>", "↔"),
-    ("/\\ ", "∧ "),
-    ("\\/ ", "∨ "),
-    ("<=", "≤"),
-    (">=", "≥"),
-    ("!=", "≠"),
-    ("->", "→"),
-    ("=>", "↦"),
-    ("²", "^2"),
-    ("³", "^3"),
-    ("∕", "/"),
-    ("−", "-"),
-    ("⋅", "*"),
-)
-"""What people type for symbols, the longest first."""
+FEWEST_FIXED: Final = 3
+"""Constants, operators and numerals of a formula in which no variable repeats."""
 
-_PASTED: Final = re.compile(
-    r"\s*(?:(?:private|protected|noncomputable) )*(?=(?:theorem|lemma|example|instance|axiom) .*:)", re.DOTALL
+_ASCII: Final = (
+    *(("<->", "↔"), ("<=>", "↔"), ("/\\ ", "∧ "), ("\\/ ", "∨ "), ("->", "→"), ("⟹", "→"), ("⇒", "→"), ("⇔", "↔")),
+    *(("²", "^2"), ("³", "^3"), ("∕", "/"), ("−", "-"), ("⋅", "*"), ("·", "*"), ("∗", "*")),
 )
-_WORDS: Final = {"forall": "∀", "exists": "∃", "λ": "fun"}
-_TYPED_TERM: Final = re.compile(r"\(([^():]+) : [^()]*\)")
+"""What people type for symbols."""
+
+_OPERATORS: Final = (
+    (re.compile(r"(?<![<>=!])>=(?![=>])"), "≥"),
+    (re.compile(r"(?<![<>=!])<=(?![=>])"), "≤"),
+    (re.compile(r"(?<![<>=!])!=(?!=)"), "≠"),
+    (re.compile(r"\\[()\[\],;:! ]"), " "),
+    (re.compile(r"\^ *(?:\{ *- *1 *\}|\( *- *1 *\)|-1(?!\d))"), "⁻¹"),
+    (re.compile(r"\^ *\{([^{}]*)\}"), r"^(\1)"),
+    (re.compile(r"(∑|∏|⋃|⋂|\\(?:sum|prod|bigcup|bigcap))\s*_\s*\{([^{}]*)\}"), r"\1 \2, "),
+    (re.compile(r"_\{(\w)\}"), r"_\1"),
+    (re.compile(r"\\[dt]?binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"choose (\1) (\2)"),
+    (re.compile(r"([∑∏]\s*\w+) in "), r"\1 ∈ "),
+)
+_DIVIDES: Final = re.compile(r"(?<=[\w)]) \| (?=[\w(])")
 _POWER: Final = re.compile(r"\b([a-z]{2,6})\s*\^\s*(\d+)\s+(\w+|\([^()]*\))")
 """A function with the exponent of its value, as in sin² x."""
 
-_SINGLE: Final = re.compile(r"\(\s*([\w.'!?]+)\s*\)")
-_TYPED_VARIABLE: Final = re.compile(r"(∀|∃!?|∑|∏|∫|λ|\bfun|\bforall|\bexists)([^,:↦()]*) : [^,:↦()]*(?=,|↦)")
-_TOKEN: Final = re.compile(r"«[^«»]*»|⁻¹|[^\W\d](?:[\w'!?]|\.(?=[^\W\d]))*|\d+(?:\.\d+)?|\S")
-_VARIABLE: Final = re.compile(r"(?:[A-Za-zα-κμ-ορ-ωΓΔΘΛΞΦΨΩ𝒜-𝒵𝕜]|[a-z]s)[0-9₀-₉']*")
-"""Letters that stand for something; not π, λ, Σ, Π, nor letters of sets of numbers."""
-
-_GREEK: Final = frozenset(
-    (
-        *("alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "iota", "kappa", "mu"),
-        *("nu", "xi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega"),
-    )
+_PASTED: Final = re.compile(
+    r"\s*(?:/--.*?-/\s*)?(?:@\[[^\]]*\]\s*)?(?:(?:public|private|protected|noncomputable)\s+)*"
+    r"(?:(?=(?:theorem|lemma|example|axiom)\s.*:)|(?:have|show|suffices)\s+(?=\w+\s*:\s))",
+    re.DOTALL,
 )
-_UNSEEN: Final = frozenset("↑⇑↥@$`")
-_PUNCTUATION: Final = frozenset("()[]{},.;:!?'\"-⟨⟩")
-_OPENING, _CLOSING = frozenset("([{⟨"), frozenset(")]}⟩")
-_LOOSER: Final = frozenset("→∧∨∀∃")
-"""What binds less than `=`: where one stands outside all brackets, an equation is only a part."""
-
-_TURNED: Final = {"≥": "≤", ">": "<", "⊇": "⊆", "⊃": "⊂"}
-_PROPOSITION: Final = re.compile("[=≠≤≥<>∈∉⊆⊂∣≡↔¬]")
-_OPERATOR: Final = re.compile(r"[^\w\s()\[\]{},.;:!?'\"⟨⟩↑⇑↥@$`-]|λ|\b(?:forall|exists)\b")
-_MARK: Final = "\0"
+_BARE_BINDERS: Final = re.compile(r"\s*\([^()]* : [^()]*\)(?:\s*[(\[{][^()]* : [^()]*[)\]}])*\s*:\s")
+_PROOF: Final = re.compile(r"\s:=(?:\s.*|by\b.*)?$|:=by\b.*$", re.DOTALL)
+_HYPHEN: Final = re.compile(r"(?<=\w)-(?=[^\W\d]{2})")
+_OPERATOR: Final = re.compile(r"[^\w\s()\[\]{},.;:!?'\"⟨⟩↑⇑↥@$`]|λ|\b(?:forall|exists)\b")
+_PUNCTUATION: Final = frozenset("()[]{},.;:!?'\"⟨⟩")
+_LOOSER_THAN_EQUATIONS: Final = frozenset(("→", "∧", "∨", "∀", "∃", "∃!", "∀ᶠ", "∃ᶠ", "¬", "fun", "if", "let"))
+_LOOSER_THAN_EQUIVALENCES: Final = frozenset(("∀", "∃", "∃!", "∀ᶠ", "∃ᶠ", "fun", "if", "let"))
+"""What, outside all brackets, makes `=` or `↔` a part of something else: anywhere, or before it."""
 
 
 class Formulas(NamedTuple):
     """Spellings of a statement or a question; equal ones mean the same formula.
 
     Attributes:
-        whole: Of all of it, the surest first.
-        sides: Of its sides, when it is an equation or an equivalence; of all of a question that is neither, and so may
-            be a side.
-        turned: Of it with its sides exchanged, when it is an equation or an equivalence.
+        exact: Of all of it, with the brackets as they stand.
+        bare: Of all of it, without brackets, of which Lean prints fewer than people write.
+        conclusion: Without brackets, of what a statement concludes from hypotheses; of all of a question.
+        sides: Without brackets, of the sides of an equation or equivalence; of all of a question that is neither.
     """
 
-    whole: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
+    conclusion: tuple[str, ...] = ()
     sides: tuple[str, ...] = ()
-    turned: tuple[str, ...] = ()
 
 
 def statement_formulas(statement: Statement) -> Formulas:
-    """Spellings of a statement: of its hypotheses with → before the conclusion, and of the conclusion alone."""
-    bound = {name for binder in statement.binders for name in binder.names}
-    conclusion = _Formula.read(statement.type.replace("=>", "↦"), bound)
-    if conclusion is None:
-        return Formulas()
-    hypotheses = [
-        binder.type
-        for binder in statement.binders
-        if len(binder.names) == 1
-        and _PROPOSITION.search(binder.type)
-        and f"{_MARK}{binder.names[0]}" not in conclusion.tokens
-    ]
-    implied = None
-    if hypotheses:
-        implied = _Formula.read(" → ".join([*hypotheses, statement.type]).replace("=>", "↦"), bound)
-    whole = (*(() if implied is None else implied.spellings()), *conclusion.spellings())
-    return Formulas(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(conclusion.sides())))
+    """Spellings of a statement: its hypotheses, with → before the conclusion."""
+    conclusion, implied = _read_statement(statement)
+    sides = () if conclusion is None else tuple(dict.fromkeys(conclusion.sides()))
+    whole = conclusion if implied is None else implied
+    return Formulas(
+        () if whole is None else (whole.exact(),),
+        () if whole is None else (whole.bare(),),
+        () if implied is None or conclusion is None or not conclusion.says else (conclusion.bare(),),
+        sides,
+    )
 
 
 def question_formulas(question: str) -> Formulas:
-    """Spellings of a question; none for one in words. Of a pasted declaration, those of its statement."""
-    pasted = _PASTED.match(question)
-    if pasted is not None:
-        statement = parse_premise(question[pasted.end() :].partition(" := ")[0])
-        return statement_formulas(statement)._replace(sides=())
-    formula = _Formula.read(_POWER.sub(r"\1 \3 ^ \2", without_latex(_symbols(question))), ())
-    if formula is None:
+    """Spellings of a question, also with the sides exchanged; none for one in words."""
+    if len(question) > 4 * LONGEST:
         return Formulas()
-    if formula.has_sides:
-        return Formulas(formula.spellings(), (), formula.exchanged(formula.tokens[formula.relation]).spellings())
-    return Formulas(formula.spellings(), formula.spellings()[-1:])
+    pasted = _pasted(one_line(question))
+    if pasted is not None:
+        conclusion, implied = _read_statement(pasted)
+        whole = conclusion if implied is None else implied
+    else:
+        conclusion = whole = _Formula.read(_symbols(one_line(question)), ())
+    if whole is None:
+        return Formulas()
+    found = [whole, *whole.turned()]
+    last = [] if conclusion is None or not conclusion.says else [conclusion, *conclusion.turned()]
+    sides = [] if pasted is not None or whole.relation or len(whole.tokens) < 5 else [whole.bare()]
+    return Formulas(
+        tuple(each.exact() for each in found),
+        tuple(each.bare() for each in found),
+        tuple(each.bare() for each in last),
+        tuple(sides),
+    )
+
+
+def _read_statement(statement: Statement) -> tuple[_Formula | None, _Formula | None]:
+    """The conclusion, and with hypotheses before it if there are any."""
+    bound = {name.rstrip("✝") for binder in statement.binders for name in binder.names}
+    said = statement.type.replace("=>", "↦")
+    conclusion = _Formula.read(said, bound, silent=True)
+    shown = set() if conclusion is None else {token[1:] for token in conclusion.tokens if token[0] == MARK}
+    hypotheses = [
+        binder.type.replace("=>", "↦")
+        for binder in statement.binders
+        if len(binder.names) == 1
+        and (binder.names[0][0] in "hH" or PROPOSITION.search(binder.type))
+        and binder.names[0] not in shown
+    ]
+    if not hypotheses:
+        return (conclusion if conclusion is not None and conclusion.says else None), None
+    return conclusion, _Formula.read(" → ".join([*hypotheses, said]), bound)
+
+
+def _pasted(question: str) -> Statement | None:
+    """The statement of a declaration, with or without its beginning; None for anything else."""
+    found = _PASTED.match(question)
+    if found is not None:
+        text = question[found.end() :]
+        return parse_premise(_PROOF.sub("", text if text.startswith(_KEYWORDS) else f"theorem {text}"))
+    if _BARE_BINDERS.match(question):
+        return parse_premise(f"theorem t {_PROOF.sub('', question)}")
+    return None
+
+
+_KEYWORDS: Final = ("theorem", "lemma", "example", "axiom")
+
+
+def _symbols(text: str) -> str:
+    """A question with the symbols that its author means."""
+    text = text.rpartition("⊢")[2].strip().strip('"“”').rstrip(".?;")
+    for typed, symbol in _ASCII:
+        text = text.replace(typed, symbol)
+    text = text.replace("=>", "↦" if "fun" in text or "λ" in text else "→")
+    for pattern, symbol in _OPERATORS:
+        text = pattern.sub(symbol, text)
+    if "{" not in text:
+        text = _DIVIDES.sub(" ∣ ", text)
+    return _HYPHEN.sub(" ", _POWER.sub(r"\1 \3 ^ \2", without_latex(text)))
 
 
 class _Formula(NamedTuple):
     """A formula in tokens.
 
     Attributes:
-        tokens: Symbols, numerals, names and, behind `_MARK`, variables.
-        relation: Place of the relation between its sides; 0 where it has no sides.
+        tokens: See `formula_tokens`.
+        relation: Place of `=` or `↔` between its sides; 0 where it is no equation or equivalence.
     """
 
     tokens: tuple[str, ...]
     relation: int
 
     @classmethod
-    def read(cls, text: str, bound: Container[str]) -> _Formula | None:
-        """The formula in a text; None where there is none, or too long a one."""
+    def read(cls, text: str, bound: Container[str], *, silent: bool = False) -> _Formula | None:
+        """The formula in a text; None where there is none, or too long a one, or (unless silent) it says too little."""
         if len(text) > LONGEST or _OPERATOR.search(text) is None:
             return None
-        tokens = tuple(_unquantified(_unbracketed(list(_tokens(one_line(text), bound)))))
+        tokens = tuple(formula_tokens(text, bound))
         if not FEWEST_TOKENS <= len(tokens) <= MOST_TOKENS:
             return None
-        if all(_is_word(token) or token in _PUNCTUATION for token in tokens):
+        if all(is_word(token) or token in _PUNCTUATION for token in tokens):
             return None
-        outside = list(_outside(tokens))
-        looser = any(tokens[place] in _LOOSER for place in outside)
-        for relations in ("↔",) if looser else ("↔", "=", "≥>⊇⊃"):
-            places = [place for place in outside if tokens[place] in relations]
-            if len(places) == 1 and 0 < places[0] < len(tokens) - 1:
-                formula = cls(tokens, places[0])
-                return formula if formula.has_sides else formula.exchanged(_TURNED[tokens[places[0]]])
-        return cls(tokens, 0)
+        formula = cls(tokens, _relation(tokens))
+        return formula if silent or formula.says else None
 
     @property
-    def has_sides(self) -> bool:
-        """Whether it is an equation or an equivalence."""
-        return self.tokens[self.relation] in "=↔"
+    def says(self) -> bool:
+        """Whether few statements are this formula."""
+        return _says(self.tokens)
 
-    def spellings(self) -> tuple[str, ...]:
-        """With the brackets that it has, and without any."""
-        spelled = _numbered(self.tokens)
-        if "(" not in self.tokens and ")" not in self.tokens:
-            return (spelled,)
-        return spelled, _numbered(_bare(self.tokens))
+    def exact(self) -> str:
+        """With the brackets that it has."""
+        return _numbered(self.tokens)
+
+    def bare(self) -> str:
+        """Without any brackets."""
+        return _numbered(_without_brackets(self.tokens))
 
     def sides(self) -> Iterator[str]:
-        """Spellings, without brackets, of its sides that are no single term."""
-        if not self.has_sides:
-            return
-        for side in (self.tokens[: self.relation], self.tokens[self.relation + 1 :]):
-            bare = _bare(side)
-            if len(bare) >= FEWEST_TOKENS and not all(map(_is_word, bare)):
-                yield _numbered(bare)
+        """Spellings, without brackets, of its sides that say something."""
+        if self.relation:
+            for side in (self.tokens[: self.relation], self.tokens[self.relation + 1 :]):
+                bare = _without_brackets(side)
+                if len(bare) >= 5 and _says(bare):
+                    yield _numbered(bare)
 
-    def exchanged(self, relation: str) -> _Formula:
-        """The formula with its sides exchanged and another relation between them."""
-        left, right = self.tokens[: self.relation], self.tokens[self.relation + 1 :]
-        return _Formula((*right, relation, *left), len(right))
-
-
-def _symbols(text: str) -> str:
-    for typed, symbol in _ASCII:
-        text = text.replace(typed, symbol)
-    return text
+    def turned(self) -> Iterator[_Formula]:
+        """The equation or equivalence with its sides exchanged."""
+        if self.relation:
+            left, right = self.tokens[: self.relation], self.tokens[self.relation + 1 :]
+            yield _Formula((*right, self.tokens[self.relation], *left), len(right))
 
 
-def _tokens(text: str, bound: Container[str]) -> Iterator[str]:
-    if " : " in text:
-        text = _TYPED_VARIABLE.sub(r"\1\2", _TYPED_TERM.sub(r"(\1)", text))
-    if "(" in text:
-        text = _SINGLE.sub(r" \1 ", text)
-    for token in _TOKEN.findall(text):
-        if token in _UNSEEN:
-            continue
-        if token in bound or _is_letter(token):
-            yield _MARK + token
-            continue
-        head, dot, rest = token.partition(".")
-        if not dot or not head or token[0] == "«" or head[0].isdigit():
-            yield _WORDS.get(token, token)
-        elif head in bound or _is_letter(head):
-            yield _MARK + head
-            yield f".{rest}"
-        else:
-            last = token.rpartition(".")[2]
-            yield _MARK + last if last in bound or _is_letter(last) else last
+def _relation(tokens: Sequence[str]) -> int:
+    places = list(outside(tokens))
+    equivalences = [place for place in places if tokens[place] == "↔"]
+    equations = [place for place in places if tokens[place] == "="]
+    for found, looser in (
+        (equivalences, any(tokens[place] in _LOOSER_THAN_EQUIVALENCES for place in places if place < equivalences[-1]))
+        if equivalences
+        else (equations, any(tokens[place] in _LOOSER_THAN_EQUATIONS for place in places)),
+    ):
+        if len(found) == 1 and not looser and found[0] < len(tokens) - 1:
+            return found[0]
+    return 0
 
 
-@lru_cache(maxsize=1 << 14)
-def _is_letter(token: str) -> bool:
-    return _VARIABLE.fullmatch(token) is not None or token in _GREEK
+def _says(tokens: Sequence[str]) -> bool:
+    variables = [token for token in tokens if token[0] == MARK]
+    fixed = sum(token[0] != MARK and token not in _PUNCTUATION for token in tokens)
+    return len(set(variables)) < len(variables) or fixed >= FEWEST_FIXED
 
 
-def _is_word(token: str) -> bool:
-    return token[0].isalnum() or token[0] == _MARK
-
-
-def _bare(tokens: Sequence[str]) -> list[str]:
+def _without_brackets(tokens: Sequence[str]) -> list[str]:
     return [token for token in tokens if token not in "()"]
-
-
-def _unbracketed(tokens: list[str]) -> list[str]:
-    """Without brackets around all of it."""
-    while len(tokens) > 1 and tokens[0] == "(" and next(_outside(tokens[1:]), 0) == len(tokens) - 2:
-        tokens = tokens[1:-1]
-    return tokens
-
-
-def _unquantified(tokens: list[str]) -> list[str]:
-    """Without leading ∀ that only name variables."""
-    while tokens and tokens[0] == "∀" and "," in tokens:
-        end = tokens.index(",")
-        if not all(_is_word(token) or token in "()" for token in tokens[1:end]):
-            break
-        tokens = tokens[end + 1 :]
-    return tokens
-
-
-def _outside(tokens: Sequence[str]) -> Iterator[int]:
-    """Places outside all brackets; in a text that closes more than it opens, the first such bracket is one."""
-    depth = 0
-    for place, token in enumerate(tokens):
-        if token in _CLOSING and depth > 0:
-            depth -= 1
-        elif token in _OPENING:
-            depth += 1
-        elif depth == 0:
-            yield place
 
 
 def _numbered(tokens: Iterable[str]) -> str:
     numbers: dict[str, str] = {}
     return " ".join(
-        numbers.setdefault(token, f"#{len(numbers) + 1}") if token[0] == _MARK else token for token in tokens
+        numbers.setdefault(token, f"#{len(numbers) + 1}") if token[0] == MARK else token for token in tokens
     )
