@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from sidecar.errors import SidecarError
@@ -84,8 +85,9 @@ class GoalText:
     target_cut: bool
 
 
+@lru_cache(maxsize=4)
 def parse_goal(text: str) -> Goal:
-    """Take a goal apart; never fails.
+    """Take a goal apart; never fails. Remembers the last ones: a request asks for its goal's text and for its constants.
 
     Several goals: the first one is taken. `case` tags and counts of goals are skipped, lines that are indented deeper
     than the first continue the line before, and a text without ⊢ is all target. A goal that was joined into one line is
