@@ -87,7 +87,7 @@ class GoalText:
 
 @lru_cache(maxsize=4)
 def parse_goal(text: str) -> Goal:
-    """Take a goal apart; never fails. Remembers the last ones: a request asks for its goal's text and for its constants.
+    """Take a goal apart; never fails. Remembers the last ones, as a request asks twice.
 
     Several goals: the first one is taken. `case` tags and counts of goals are skipped, lines that are indented deeper
     than the first continue the line before, and a text without ⊢ is all target. A goal that was joined into one line is
