@@ -17,7 +17,7 @@ from sidecar.index.formulas import formula_keys
 from sidecar.index.layout import DEPRECATED, HASH_BYTES, PREMISE, TARGET
 from sidecar.index.lexical import weigh_words
 from sidecar.index.store import KIND_NUMBERS
-from sidecar.text.declaration import parse_premise, statement_text, wire_text
+from sidecar.text.declaration import Statement, parse_premise, statement_text, wire_text
 from sidecar.text.formula import statement_formulas
 from sidecar.text.formula_tokens import PROPOSITION
 from sidecar.text.names import name_words
@@ -160,16 +160,25 @@ class RowMaker:
         batch.word_counts += [min(count, 255) for count in counts.values()]
         batch.word_lengths.append(len(counts))
         batch.text_lengths.append(len(text_words))
-        formulas = formula_keys(statement_formulas(statement)) if chosen.target and _claims(declaration) else []
+        formulas = _formula_keys(declaration, statement) if chosen.target else []
         batch.formulas += formulas
         batch.formula_lengths.append(len(formulas))
 
 
-def _claims(declaration: Declaration) -> bool:
-    """Whether the statement says what is true; the type of a definition says what it makes of what."""
-    return declaration.kind in ("theorem", "axiom") or (
-        declaration.kind == "field" and PROPOSITION.search(declaration.signature.rpartition(" : ")[2]) is not None
-    )
+def _formula_keys(declaration: Declaration, statement: Statement) -> list[int]:
+    """Keys of the formulas that it states; the type of a definition states nothing.
+
+    Args:
+        declaration: The declaration.
+        statement: Its signature taken apart.
+    """
+    if declaration.kind not in ("theorem", "axiom", "field"):
+        return []
+    # People write what they read.
+    read = statement if declaration.display == declaration.signature else parse_premise(declaration.display)
+    if declaration.kind == "field" and PROPOSITION.search(read.type) is None:
+        return []
+    return formula_keys(statement_formulas(read))
 
 
 def content_hash(declaration: Declaration) -> bytes:

@@ -22,7 +22,7 @@ from sidecar.index.index import Index
 from sidecar.search.priors import Priors
 from sidecar.search.slips import one_slip, two_slips
 from sidecar.search.spelling import Reading, is_written_as_name, readings
-from sidecar.text.names import components, loose_name
+from sidecar.text.names import components, loose_name, name_words
 from sidecar.text.query import query_text
 
 RowArray = npt.NDArray[np.int64]
@@ -48,6 +48,7 @@ class Named:
         loose: Names whose last whole components are the query but for the same.
         near: When there is none of these: names that are the query, or end in it, but for a slip.
         by_spelling: Whether the query is spelled like a name, so that an exact spelling is better than another one.
+        of_words: Of how many words the last component of the whole names is.
         corrected: When there are near names: the query without its slip, as the first of them spells it.
     """
 
@@ -57,6 +58,7 @@ class Named:
     loose: tuple[int, ...] = ()
     near: tuple[int, ...] = ()
     by_spelling: bool = False
+    of_words: int = 1
     corrected: str | None = None
 
     @property
@@ -110,7 +112,9 @@ def _spelled(index: Index, priors: Priors, reading: Reading, mask: BoolArray) ->
     if reading.exact_only:
         return Named(exact)
     suffix, whole, loose = (tuple(group) for group in groups[1:])
-    return Named(exact, suffix, whole, loose, by_spelling=is_written_as_name(spelled))
+    by_spelling = is_written_as_name(spelled)
+    of_words = max((len(name_words(components(index.name(row))[-1])) for row in whole), default=1)
+    return Named(exact, suffix, whole, loose, by_spelling=by_spelling, of_words=of_words)
 
 
 def _near(index: Index, priors: Priors, spelled: str, allowed: BoolArray) -> Named | None:

@@ -107,9 +107,11 @@ class Ordering:
         }
         rows = list(reasons)
         if not named.by_spelling:
-            # An exactly spelled suffix goes before other spellings, but plain words have no spelling.
+            # An exactly spelled suffix goes before other spellings, but plain words have no spelling. Several words
+            # that are a whole name mean that name; one word (`filter`) may as well mean the end of another.
             alike = np.array(rows[len(named.exact) :], dtype=np.int64)
-            rows[len(named.exact) :] = alike[self._priors.order(alike)].tolist()
+            fits = np.isin(alike, named.whole if named.of_words > 1 else ()).astype(np.float32)
+            rows[len(named.exact) :] = alike[self._priors.order(alike, fits)].tolist()
         for place, row in enumerate(rows):
             yield Chosen(row, float(1 + len(rows) - place), True, [reasons[row]])
         scores = self._scores(fused)

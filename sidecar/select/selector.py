@@ -27,6 +27,7 @@ from sidecar.index.index import Index
 from sidecar.select.beside import Block, accept, make_block
 from sidecar.select.embeddings import Batcher, PremiseEmbeddings
 from sidecar.select.environment import Environment, Environments, unknown_environment
+from sidecar.select.formulas import rank_by_formula
 from sidecar.select.learned import Candidates, LearnedFusion, require_fit
 from sidecar.select.locality import LocalityRanking, Place, namespace_of
 from sidecar.select.ranking import Ranking, rank
@@ -45,7 +46,7 @@ from sidecar.text.declaration import parse_premise
 from sidecar.text.goal import GoalText, goal_text
 from sidecar.text.names import components
 
-WEIGHTS: Final[dict[str, float]] = {"neural": 1.0, "symbolic": 1.5, "locality": 0.5}
+WEIGHTS: Final[dict[str, float]] = {"formula": 3.0, "neural": 1.0, "symbolic": 1.5, "locality": 0.5}
 """Weight of each method in the fusion."""
 
 RANK_CONSTANT: Final = 20.0
@@ -258,6 +259,11 @@ class PremiseSelector:
             with clock.stage("locality"):
                 scores = self._locality.scores(question.place, [block.places for block in blocks])
                 rankings["locality"] = rank(scores, allowed, limit)
+        if request.method == "fused" and self._fusion is None:
+            with clock.stage("formula"):
+                stated = rank_by_formula(self._index, request.goal, allowed)
+                if stated is not None:
+                    rankings["formula"] = stated
         return rankings
 
     def _rank_by_vector(
@@ -303,7 +309,8 @@ class PremiseSelector:
                 numbers, scores = candidates.numbers[best].tolist(), likely[best].tolist()
             elif request.method == "fused":
                 # The neural ranking stays whole, so that nothing visible is missing when k is large.
-                telling = {name: one.numbers if name == "neural" else _telling(one) for name, one in rankings.items()}
+                whole = ("neural", "formula")
+                telling = {name: one.numbers if name in whole else _telling(one) for name, one in rankings.items()}
                 fused = fuse(telling, WEIGHTS, request.k, RANK_CONSTANT)
                 numbers, scores = [item.item for item in fused], [item.score for item in fused]
             else:

@@ -15,8 +15,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from sidecar.text.clean import one_line
-from sidecar.text.declaration import Statement, parse_premise
+from sidecar.text.declaration import Binder, Statement, parse_premise
 from sidecar.text.formula_tokens import MARK, PROPOSITION, formula_tokens, is_word, outside
+from sidecar.text.goal import parse_goal
 from sidecar.text.query import without_latex
 
 LONGEST: Final = 1_000
@@ -26,7 +27,7 @@ MOST_TOKENS: Final = 96
 FEWEST_TOKENS: Final = 3
 
 FEWEST_FIXED: Final = 3
-"""Constants, operators and numerals of a formula in which no variable repeats."""
+"""Constants, operators and numerals of a formula in which no variable repeats; one less where there is no numeral."""
 
 _ASCII: Final = (
     *(("<->", "↔"), ("<=>", "↔"), ("/\\ ", "∧ "), ("\\/ ", "∨ "), ("->", "→"), ("⟹", "→"), ("⇒", "→"), ("⇔", "↔")),
@@ -55,7 +56,9 @@ _PASTED: Final = re.compile(
     r"(?:(?=(?:theorem|lemma|example|axiom)\s.*:)|(?:have|show|suffices)\s+(?=\w+\s*:\s))",
     re.DOTALL,
 )
-_BARE_BINDERS: Final = re.compile(r"\s*\([^()]* : [^()]*\)(?:\s*[(\[{][^()]* : [^()]*[)\]}])*\s*:\s")
+_BARE_BINDERS: Final = re.compile(
+    r"\s*(?:\([^()]* : [^()]*\)|\{[^{}|]* : [^{}|]*\})(?:\s*[(\[{⦃][^()\[\]{}⦃⦄]*[)\]}⦄])*\s*:\s"
+)
 _PROOF: Final = re.compile(r"\s:=(?:\s.*|by\b.*)?$|:=by\b.*$", re.DOTALL)
 _HYPHEN: Final = re.compile(r"(?<=\w)-(?=[^\W\d]{2})")
 _OPERATOR: Final = re.compile(r"[^\w\s()\[\]{},.;:!?'\"⟨⟩↑⇑↥@$`]|λ|\b(?:forall|exists)\b")
@@ -98,7 +101,7 @@ def question_formulas(question: str) -> Formulas:
     """Spellings of a question, also with the sides exchanged; none for one in words."""
     if len(question) > 4 * LONGEST:
         return Formulas()
-    pasted = _pasted(one_line(question))
+    pasted = _pasted(question)
     if pasted is not None:
         conclusion, implied = _read_statement(pasted)
         whole = conclusion if implied is None else implied
@@ -136,7 +139,11 @@ def _read_statement(statement: Statement) -> tuple[_Formula | None, _Formula | N
 
 
 def _pasted(question: str) -> Statement | None:
-    """The statement of a declaration, with or without its beginning; None for anything else."""
+    """The statement of a goal, or of a declaration with or without its beginning; None for anything else."""
+    if "⊢" in question:
+        goal = parse_goal(question)
+        binders = tuple(Binder(hypothesis.names, hypothesis.type) for hypothesis in goal.hypotheses)
+        return Statement("", "", binders, "", goal.target, "")
     found = _PASTED.match(question)
     if found is not None:
         text = question[found.end() :]
@@ -151,7 +158,7 @@ _KEYWORDS: Final = ("theorem", "lemma", "example", "axiom")
 
 def _symbols(text: str) -> str:
     """A question with the symbols that its author means."""
-    text = text.rpartition("⊢")[2].strip().strip('"“”').rstrip(".?;")
+    text = text.strip().strip('"“”').rstrip(".?;")
     for typed, symbol in _ASCII:
         text = text.replace(typed, symbol)
     text = text.replace("=>", "↦" if "fun" in text or "λ" in text else "→")
@@ -231,7 +238,8 @@ def _relation(tokens: Sequence[str]) -> int:
 def _says(tokens: Sequence[str]) -> bool:
     variables = [token for token in tokens if token[0] == MARK]
     fixed = sum(token[0] != MARK and token not in _PUNCTUATION for token in tokens)
-    return len(set(variables)) < len(variables) or fixed >= FEWEST_FIXED
+    numerals = any(token[0].isdigit() for token in tokens)
+    return len(set(variables)) < len(variables) or fixed >= (FEWEST_FIXED if numerals else FEWEST_FIXED - 1)
 
 
 def _without_brackets(tokens: Sequence[str]) -> list[str]:

@@ -104,6 +104,10 @@ PYTHAGORAS = {
         (r"$x \cdot y = y \cdot x$", {"mul_comm"}, 1),
         ("example (u v : List T) : (u ++ v).length = u.length + v.length := by simp", {"List.length_append"}, 1),
         ("Continuous fun t => u t + v t", {"Continuous.add", "Continuous.fun_add"}, 3),
+        ("m n k : ℕ\nh : m ≤ n\nk : n ≤ k\n⊢ m ≤ k", {"Nat.le_trans"}, 3),
+        # Names outside all namespaces, in other spellings.
+        *((query, {"add_comm"}, 1) for query in ("add comm", "addcomm", "add-comm", "Add Comm")),
+        ("mul assoc", {"mul_assoc"}, 1),
         # Other languages.
         ("théorème des valeurs intermédiaires", {"intermediate_value_univ", "intermediate_value_Icc"}, 5),
         ("Zwischenwertsatz", {"intermediate_value_univ", "intermediate_value_Icc"}, 5),

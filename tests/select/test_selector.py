@@ -52,6 +52,21 @@ async def test_every_method_ranks_everything_visible(room: Room, method: str) ->
         assert all("neural" in premise.ranks for premise in answer.premises)
 
 
+@pytest.mark.parametrize(
+    ("goal", "premise"),
+    [
+        ("x y : Nat\n⊢ x + y = y + x", "Nat.add_comm"),
+        ("k l m : Nat\nh : k ≤ l\nh' : l ≤ m\n⊢ k ≤ m", "Nat.le_trans"),
+        ("α : Type u\ninst✝ : Foo α\na✝ b✝ : α\n⊢ a✝ + b✝ = b✝ + a✝", "Nat.add_comm"),
+    ],
+)
+async def test_what_states_the_goal_comes_first(room: Room, goal: str, premise: str) -> None:
+    answer = await room.ask(goal, k=3)
+    first = [found.name for found in answer.premises]
+    assert premise in first
+    assert answer.premises[first.index(premise)].ranks["formula"] <= 3
+
+
 @pytest.mark.parametrize("method", METHODS)
 async def test_fewer_are_the_head_of_more(room: Room, method: str) -> None:
     few = await room.ask(GCD, k=7, imports=IMPORTS, method=method)
@@ -284,7 +299,7 @@ async def test_the_wire_form(room: Room) -> None:
     wire = answer.as_wire()
     assert set(wire) == {"premises", "warnings", "revision", "visible", "timings"}
     assert set(answer.premises[0].as_wire()) == {"name", "score", "origin", "kind", "module", "ranks"}
-    expected = {"embed", "normalise", "encode", "neural", "symbolic", "locality", "fuse", "other", "total"}
+    expected = {"embed", "normalise", "encode", "neural", "symbolic", "locality", "formula", "fuse", "other", "total"}
     assert set(answer.timings) == expected and all(value >= 0 for value in answer.timings.values())
     assert answer.warnings[0].as_wire()["code"] == "unknown_modules"
 
