@@ -17,6 +17,7 @@ from sidecar.index.files import map_array, save_array
 from sidecar.index.strings import text_hash
 from sidecar.text.formula import Formulas
 
+BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.int64]
 
 Part = Literal["exact", "bare", "conclusion", "sides"]
@@ -24,6 +25,9 @@ Part = Literal["exact", "bare", "conclusion", "sides"]
 
 PARTS: Final[tuple[Part, ...]] = ("exact", "bare", "conclusion", "sides")
 """The surest first."""
+
+MOST_ALIKE: Final = 150
+"""A formula that more statements are tells nothing."""
 
 _KEYS, _ROWS = "formulas.keys.npy", "formulas.rows.npy"
 
@@ -57,13 +61,24 @@ class FormulaTable:
         self._keys = map_array(folder / _KEYS)
         self._rows = map_array(folder / _ROWS)
 
-    def found(self, formulas: Formulas) -> Iterator[tuple[Part, RowArray]]:
-        """For each spelling of a question, the surest first: what was compared, and the rows (int64, ascending)."""
+    def found(self, formulas: Formulas, mask: BoolArray) -> Iterator[tuple[Part, RowArray]]:
+        """Rows that have a spelling of a question; none for a spelling that more than `MOST_ALIKE` of them have.
+
+        Args:
+            formulas: Of the question.
+            mask: bool, shape (rows,): which rows may be found.
+
+        Yields:
+            For each spelling, the surest first: what was compared, and the rows (int64, ascending).
+        """
         for part in PARTS:
             for spelling in getattr(formulas, part):
                 key = np.uint64(_key(part, spelling))
                 start, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
-                yield part, np.unique(self._rows[start:end]).astype(np.int64)
+                rows = np.unique(self._rows[start:end]).astype(np.int64)
+                rows = rows[mask[rows]]
+                if len(rows) <= MOST_ALIKE:
+                    yield part, rows
 
 
 def _key(part: Part, spelling: str) -> int:

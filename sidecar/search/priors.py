@@ -80,7 +80,7 @@ class Priors:
         factors[np.isin(index.kinds, [KINDS.index(kind) for kind in _MEMBERS])] *= MEMBER_FACTOR
         factors[np.fromiter(map(_auxiliary, names), dtype=np.bool_, count=len(names))] *= AUXILIARY_FACTOR
         self.factors: FloatArray = factors
-        self.general: FloatArray = _numbers("." not in name for name in names)
+        self.general: FloatArray = _numbers(map(_outside_namespaces, names))
         self.general[self.meta | index.deprecated] = 0
 
     def order(self, rows: RowArray, fit: FloatArray | None = None) -> RowArray:
@@ -104,6 +104,11 @@ def _numbers(values: Iterable[int]) -> FloatArray:
 def _auxiliary(name: str) -> bool:
     # Few names hold the letters, and only these are cut into words.
     return "aux" in name.lower() and "aux" in name_words(components(name)[-1])
+
+
+def _outside_namespaces(name: str) -> bool:
+    # Cutting names into components takes long; only « » can hide a dot in one.
+    return "." not in name or ("«" in name and len(components(name)) == 1)
 
 
 def _within(module: str) -> bool:

@@ -30,10 +30,6 @@ MOST_WORDS: Final = 32
 """The rarest words of a long query that are looked up: further ones are common and change nothing but the time."""
 
 
-MOST_ALIKE: Final = 150
-"""A formula that more statements are tells nothing."""
-
-
 @dataclass(slots=True)
 class Question:
     """A text that is searched for.
@@ -99,11 +95,8 @@ class Rankings:
 
     def by_formula(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows whose statement is the formula that is asked for; no ranking where there are none."""
-        for part, rows in self._index.formulas.found(question.formulas):
-            found = rows[mask[rows]]
-            if len(found) > MOST_ALIKE:
-                continue
-            for row in found[self._priors.order(found, self._priors.general[found])].tolist():
+        for part, rows in self._index.formulas.found(question.formulas, mask):
+            for row in rows[self._priors.order(rows, self._priors.general[rows])].tolist():
                 question.agreeing.setdefault(row, part)
         if question.agreeing:
             question.rankings["formula"] = np.array(list(question.agreeing)[:depth], dtype=np.int64)

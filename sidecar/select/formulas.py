@@ -14,12 +14,10 @@ from sidecar.index.index import Index
 from sidecar.select.ranking import Ranking
 from sidecar.select.symbolic import BoolArray
 from sidecar.text.formula import question_formulas
+from sidecar.text.names import components
 
 MOST_PREMISES: Final = 8
 """Further premises that state the same are about other types."""
-
-MOST_ALIKE: Final = 150
-"""A formula that more statements are tells nothing."""
 
 
 def rank_by_formula(index: Index, goal: str, allowed: BoolArray) -> Ranking | None:
@@ -31,13 +29,12 @@ def rank_by_formula(index: Index, goal: str, allowed: BoolArray) -> Ranking | No
         allowed: bool, shape (premises,): which may be answered; those of the index come first.
     """
     found: dict[int, None] = {}
-    for part, rows in index.formulas.found(question_formulas(goal)):
-        rows = rows[allowed[: index.size][rows]]
-        if part == "sides" or len(rows) > MOST_ALIKE:
+    for part, rows in index.formulas.found(question_formulas(goal), allowed[: index.size]):
+        if part == "sides":
             continue
         names = index.names(rows.tolist())
         # What holds for every group is named outside all namespaces, what holds for numbers inside of one.
-        order = sorted(range(len(rows)), key=lambda place: (names[place].count("."), len(names[place])))
+        order = sorted(range(len(rows)), key=lambda place: (len(components(names[place])), len(names[place])))
         found |= dict.fromkeys(rows[order].tolist())
     if not found:
         return None

@@ -25,6 +25,7 @@ MOST_TOKENS: Final = 96
 """Letters and tokens; nobody types a longer formula, and longer statements have no spelling."""
 
 FEWEST_TOKENS: Final = 3
+FEWEST_OF_A_SIDE: Final = 5
 
 FEWEST_FIXED: Final = 3
 """Constants, operators and numerals of a formula in which no variable repeats; one less where there is no numeral."""
@@ -56,6 +57,7 @@ _PASTED: Final = re.compile(
     r"(?:(?=(?:theorem|lemma|example|axiom)\s.*:)|(?:have|show|suffices)\s+(?=\w+\s*:\s))",
     re.DOTALL,
 )
+_KEYWORDS: Final = ("theorem", "lemma", "example", "axiom")
 _BARE_BINDERS: Final = re.compile(
     r"\s*(?:\([^()]* : [^()]*\)|\{[^{}|]* : [^{}|]*\})(?:\s*[(\[{⦃][^()\[\]{}⦃⦄]*[)\]}⦄])*\s*:\s"
 )
@@ -111,7 +113,7 @@ def question_formulas(question: str) -> Formulas:
         return Formulas()
     found = [whole, *whole.turned()]
     last = [] if conclusion is None or not conclusion.says else [conclusion, *conclusion.turned()]
-    sides = [] if pasted is not None or whole.relation or len(whole.tokens) < 5 else [whole.bare()]
+    sides = [] if pasted is not None or whole.relation or len(whole.tokens) < FEWEST_OF_A_SIDE else [whole.bare()]
     return Formulas(
         tuple(each.exact() for each in found),
         tuple(each.bare() for each in found),
@@ -130,7 +132,7 @@ def _read_statement(statement: Statement) -> tuple[_Formula | None, _Formula | N
         binder.type.replace("=>", "↦")
         for binder in statement.binders
         if len(binder.names) == 1
-        and (binder.names[0][0] in "hH" or PROPOSITION.search(binder.type))
+        and (binder.names[0].startswith(("h", "H")) or PROPOSITION.search(binder.type))
         and binder.names[0] not in shown
     ]
     if not hypotheses:
@@ -151,9 +153,6 @@ def _pasted(question: str) -> Statement | None:
     if _BARE_BINDERS.match(question):
         return parse_premise(f"theorem t {_PROOF.sub('', question)}")
     return None
-
-
-_KEYWORDS: Final = ("theorem", "lemma", "example", "axiom")
 
 
 def _symbols(text: str) -> str:
@@ -211,7 +210,7 @@ class _Formula(NamedTuple):
         if self.relation:
             for side in (self.tokens[: self.relation], self.tokens[self.relation + 1 :]):
                 bare = _without_brackets(side)
-                if len(bare) >= 5 and _says(bare):
+                if len(bare) >= FEWEST_OF_A_SIDE and _says(bare):
                     yield _numbered(bare)
 
     def turned(self) -> Iterator[_Formula]:
@@ -223,16 +222,13 @@ class _Formula(NamedTuple):
 
 def _relation(tokens: Sequence[str]) -> int:
     places = list(outside(tokens))
-    equivalences = [place for place in places if tokens[place] == "↔"]
-    equations = [place for place in places if tokens[place] == "="]
-    for found, looser in (
-        (equivalences, any(tokens[place] in _LOOSER_THAN_EQUIVALENCES for place in places if place < equivalences[-1]))
-        if equivalences
-        else (equations, any(tokens[place] in _LOOSER_THAN_EQUATIONS for place in places)),
-    ):
-        if len(found) == 1 and not looser and found[0] < len(tokens) - 1:
-            return found[0]
-    return 0
+    found = [place for place in places if tokens[place] == "↔"]
+    if found:
+        looser = any(tokens[place] in _LOOSER_THAN_EQUIVALENCES for place in places if place < found[-1])
+    else:
+        found = [place for place in places if tokens[place] == "="]
+        looser = any(tokens[place] in _LOOSER_THAN_EQUATIONS for place in places)
+    return found[0] if len(found) == 1 and not looser and found[0] < len(tokens) - 1 else 0
 
 
 def _says(tokens: Sequence[str]) -> bool:

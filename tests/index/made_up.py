@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sidecar.encoder.base import Encoder, FloatMatrix, Purpose
+from tests.extraction_files import write_module
 
 WORDS = ("add", "mul", "zero", "succ", "comm", "assoc", "left", "cancel", "sub", "lt", "le", "mono", "even", "odd")
 CONSTANTS = ("Eq", "HAdd.hAdd", "HMul.hMul", "Nat", "Int", "LE.le", "Made.Even", "Made.Ring.Box", "WithOne.forall")
@@ -86,20 +86,7 @@ def write_library(folder: Path, modules: dict[str, list[dict[str, Any]]]) -> Pat
     """Write a library in the extraction format."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, declarations in modules.items():
-        head = {
-            "row": "module",
-            "format": 1,
-            "module": name,
-            "imports": IMPORTS.get(name, []),
-            "docstring": f"About {name}.",
-            "source": None,
-            "package": "made",
-            "revision": "abc",
-            "toolchain": "leanprover/lean4:v4.33.0",
-        }
-        end = {"row": "end", "declarations": len(declarations), "examples": 0}
-        lines = [json.dumps(row, ensure_ascii=False) for row in (head, *declarations, end)]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_module(folder, name, IMPORTS.get(name, []), f"About {name}.", declarations)
     return folder
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sidecar.corpus.source import EXAMPLE_FOLDER
+from tests.extraction_files import write_module
 
 IMPORTS = {
     "Mathlib.Algebra.Defs": ["Init.Prelude"],
@@ -118,18 +118,5 @@ def write_library(folder: Path) -> Path:
     for path in EXAMPLE_FOLDER.glob("*.jsonl"):
         shutil.copy(path, folder)
     for name, declarations in modules().items():
-        head = {
-            "row": "module",
-            "format": 1,
-            "module": name,
-            "imports": IMPORTS[name],
-            "docstring": "",
-            "source": None,
-            "package": "made",
-            "revision": "abc",
-            "toolchain": "leanprover/lean4:v4.33.0",
-        }
-        end = {"row": "end", "declarations": len(declarations), "examples": 0}
-        lines = [json.dumps(each, ensure_ascii=False) for each in (head, *declarations, end)]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_module(folder, name, IMPORTS[name], "", declarations)
     return folder

@@ -33,7 +33,7 @@ class Batches:
     a run that was interrupted goes on with the batches that it would have seen.
 
     Attributes:
-        pairs, library, questions: What the numbers mean: those of the pairs come first, then those of the questions.
+        pairs, premise_library, questions: What the numbers mean: those of the pairs come first, then the questions'.
         states, premises: Token numbers of states and then questions; of premises and then the questions' answers.
         negatives: Draws negatives.
         seed: The run's.
@@ -41,7 +41,7 @@ class Batches:
     """
 
     pairs: TrainingPairs
-    library: PremiseLibrary
+    premise_library: PremiseLibrary
     questions: Questions
     states: TokenRows
     premises: TokenRows
@@ -62,7 +62,7 @@ class Batches:
         """
         import torch
 
-        pairs, library = self.pairs, self.library
+        pairs, library = self.pairs, self.premise_library
         numbers = np.array([item["pair"] for item in items])
         asked = np.maximum(numbers - len(pairs), 0)
         of_goals = numbers < len(pairs)
@@ -104,12 +104,12 @@ class Batches:
     def _never_negative(self, state: int) -> IntArray:
         question = state - len(self.pairs.examples)
         if question < 0:
-            return self.pairs.never_negative(state, self.library)
+            return self.pairs.never_negative(state, self.premise_library)
         return self.questions.group[question : question + 1]
 
     def _groups(self, rows: IntArray) -> IntArray:
         """Groups of premises and, behind all of them, of the answers of questions."""
-        of_premises = rows < len(self.library)
-        groups = self.library.group[np.where(of_premises, rows, 0)].astype(np.int64)
-        groups[~of_premises] = self.questions.group[rows[~of_premises] - len(self.library)]
+        of_premises = rows < len(self.premise_library)
+        groups = self.premise_library.group[np.where(of_premises, rows, 0)].astype(np.int64)
+        groups[~of_premises] = self.questions.group[rows[~of_premises] - len(self.premise_library)]
         return groups
