@@ -154,7 +154,7 @@ class ExactSearch:
         """
         assert self._products is not None
         end = len(codes.order) if mask is None else len(mask)
-        visible = end if mask is None else int(np.count_nonzero(mask))
+        most = int(LARGEST_SHARE * (end if mask is None else int(np.count_nonzero(mask))))
         failed = []
         for start in range(0, len(asked), QUERIES_TOGETHER):
             together = asked[start : start + QUERIES_TOGETHER]
@@ -162,7 +162,6 @@ class ExactSearch:
             products = self._products.of(np.concatenate([coded.coarse, coded.fine]), end)
             for place, query in enumerate(together.tolist()):
                 both = products[place], products[len(together) + place]
-                most = int(LARGEST_SHARE * visible)
                 found = self._found(codes, coded, place, both, queries[query], mask, scores.shape[1], most)
                 if found is None:
                     failed.append(query)

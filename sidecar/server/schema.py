@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from sidecar.corpus.records import KINDS
 from sidecar.encoder.base import Purpose
@@ -188,16 +187,13 @@ def read_feedback(fields: Fields, limits: Limits) -> FeedbackCall:
     )
 
 
-_LOCAL_PREMISE: Final = ("name", "text", "constants", "module")
-
-
 def _local_premises(fields: Fields, limits: Limits) -> tuple[LocalPremise, ...]:
     """The premises of a file, of which a request may hold thousands."""
     found: list[LocalPremise] = []
     for number, value in enumerate(fields.array("premises", limits.premises, "premises")):
         plain = _plain_premise(value, limits)
         if plain is None:
-            entry = fields.map_at("premises", number, value, _LOCAL_PREMISE)
+            entry = fields.map_at("premises", number, value, PREMISE_FIELDS)
             plain = LocalPremise(
                 name=_name(entry, "name", limits),
                 text=entry.text("text", limits.text_bytes, "text_bytes"),
