@@ -146,6 +146,20 @@ def mine(
 
 
 @application.command()
+def proofs(
+    data: Annotated[Path, typer.Option(help="as for `premises`")],
+    output: Annotated[Path, typer.Option(help="file to write, .jsonl.gz")],
+    split: Annotated[str, typer.Option(help="as for `premises`")] = "module",
+) -> None:
+    """Write what the proofs of the training part use, for `lean-sidecar index build --proofs`."""
+    from training.data.proofs import write_proofs
+    from training.data.sources import ExampleSource
+
+    written = write_proofs(ExampleSource.open(data, split), output)
+    typer.echo(f"{written.kept} proofs with {written.kept_pairs} premises in {output}")
+
+
+@application.command()
 def fusion(
     index: Annotated[Path, typer.Option(help="index made with the encoder whose scores are weighed")],
     data: Annotated[Path, typer.Option(help="as for `premises`; its validation part is fitted on")],
@@ -155,7 +169,7 @@ def fusion(
     goals: Annotated[int, typer.Option(min=1, help="goals drawn from the validation part")] = 1_500,
     threads: Annotated[int, typer.Option(help="of the encoder; 0 for half the cores")] = 0,
 ) -> None:
-    """Learn how to weigh neural, symbolic and locality scores."""
+    """Learn how to weigh the scores of the methods."""
     from training.data.sources import ExampleSource, sample
     from training.premises.fusion import learn
 

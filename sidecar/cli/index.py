@@ -14,6 +14,7 @@ import typer
 app = typer.Typer(help="Build, inspect, verify and update an index.", no_args_is_help=True)
 
 ENCODER_HELP = "small, static, a folder with a model, or hub:owner/model for a model on a hub."
+PROOFS_HELP = "What proofs use, where the corpus does not say: an extraction, or JSON lines with name and premises."
 
 
 @app.command(short_help="Build an index.")
@@ -24,6 +25,7 @@ def build(
     ),
     encoder: str = typer.Option("small", help=ENCODER_HELP),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
+    proofs: Path | None = typer.Option(None, help=PROOFS_HELP),
     threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:N."),
     ray: str | None = typer.Option(None, help="Address of a Ray cluster that encodes, or local; none is needed."),
@@ -34,11 +36,16 @@ def build(
     from sidecar.corpus.source import example_corpus, open_corpus
     from sidecar.encoder.load import load_encoder
     from sidecar.encoder.threads import usable_cores
+    from sidecar.errors import SidecarError
     from sidecar.index.build import build_index
     from sidecar.settings import Settings
 
     folder = output or Settings().data_folder / "default"
-    corpus = example_corpus() if source is None else open_corpus(source, format_)
+    if source is None and proofs is not None:
+        raise SidecarError(
+            "bad_request", "the example library takes no proofs", field="proofs", hint="name a corpus before --proofs"
+        )
+    corpus = example_corpus() if source is None else open_corpus(source, format_, proofs)
     loaded = load_encoder(encoder, threads=threads or usable_cores(), device=device)
     if ray is not None:
         from sidecar.encoder.spread import SpreadEncoder
@@ -97,11 +104,12 @@ def update(
     folder: Path = typer.Argument(help="Index folder."),
     source: Path = typer.Argument(help="Corpus folder, in any format that `build` reads."),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
+    proofs: Path | None = typer.Option(None, help=PROOFS_HELP),
     threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Bring an index up to date with a corpus; only what changed is encoded."""
-    from sidecar.cli.output import print_json, print_pairs
+    from sidecar.cli.output import note, print_json, print_pairs
     from sidecar.corpus.source import open_corpus
     from sidecar.encoder.load import load_encoder
     from sidecar.encoder.threads import usable_cores
@@ -111,7 +119,9 @@ def update(
     manifest = Manifest.read(folder)
     encoder = load_encoder(manifest.encoder_name, threads=threads or usable_cores())
     with _kept_when_interrupted():
-        report = update_index(folder, open_corpus(source, format_), encoder)
+        report = update_index(folder, open_corpus(source, format_, proofs), encoder)
+    if manifest.counts["proofs"] and not report.manifest.counts["proofs"]:
+        note("the index knows no proofs any more: give the list that it was built with (--proofs) to have them again")
     if as_json:
         print_json(report.as_wire())
     else:

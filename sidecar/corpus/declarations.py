@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from sidecar.corpus.documented import has_equations, known_kind, source_revisions
 from sidecar.corpus.lines import read_lines
-from sidecar.corpus.records import Declaration, Module
+from sidecar.corpus.records import Declaration, Module, Proof
 from sidecar.errors import SidecarError
 
 _NO_MODIFIERS: Final[frozenset[str]] = frozenset()
@@ -79,6 +79,10 @@ class DeclarationsReader:
                 yield _declaration(row, row["name"] in with_equations)
             except (KeyError, TypeError) as error:
                 raise _unreadable(where, error) from error
+
+    def proofs(self) -> Iterator[Proof]:
+        """None: what is published says nothing about proofs."""
+        return iter(())
 
     def _files(self, stem: str) -> list[Path]:
         files = sorted(self.folder.glob(f"{stem}-*.jsonl.gz")) or sorted(self.folder.glob(f"{stem}-*.jsonl"))

@@ -13,7 +13,7 @@ from typing import Final
 
 from sidecar.corpus.docgen_page import Page, module_name
 from sidecar.corpus.documented import source_revisions
-from sidecar.corpus.records import Declaration, Module
+from sidecar.corpus.records import Declaration, Module, Proof
 from sidecar.errors import SidecarError
 
 _HEAD_BYTES: Final = 8_192
@@ -61,6 +61,10 @@ class DocgenReader:
         """The declarations, page by page."""
         for page in self._pages():
             yield from page.declarations()
+
+    def proofs(self) -> Iterator[Proof]:
+        """None: the pages say nothing about proofs."""
+        return iter(())
 
     def _pages(self) -> Iterator[Page]:
         for file in self.files:

@@ -1,7 +1,7 @@
 """Reader of the extraction format: what `lake exe extract` writes, one JSON-lines file a module.
 
 In: a folder (or one file) in the format of `extraction_format.md`. Out: `Module` and `Declaration` records, streamed,
-modules in order of their names. Training examples are counted and passed over.
+modules in order of their names; and `Proof` records, from the training examples.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sidecar.corpus.extraction_rows import Row, RowOrder, declaration_record, faults, module_record
 from sidecar.corpus.lines import cut_off, read_lines
-from sidecar.corpus.records import Declaration, Module
+from sidecar.corpus.records import Declaration, Module, Proof
 from sidecar.errors import SidecarError
 
 _EXAMPLE: Final = b'"row":"example"'
@@ -78,6 +78,15 @@ class ExtractionReader:
         """The declarations, file by file."""
         for file in self.files:
             yield from _declarations(file)
+
+    def proofs(self) -> Iterator[Proof]:
+        """What the proofs use, an entry for each example; not what nothing but instance search found."""
+        for file in self.files:
+            for number, line in read_lines(file):
+                if _EXAMPLE in line:
+                    row = _row(file, number, line)
+                    used = (each["name"] for each in row["premises"] if each["from"] != ["instance"])
+                    yield Proof(row["theorem"], tuple(used))
 
     def _module_rows(self) -> Iterator[Row]:
         return map(_module_row, self.files)

@@ -1,6 +1,7 @@
 """The typed records of the corpus.
 
-In: what a reader of one source found. Out: `Declaration` and `Module`, the only shapes that the later rooms see.
+In: what a reader of one source found. Out: `Declaration`, `Module` and `Proof`, the only shapes that the later rooms
+see.
 Names are opaque strings: nothing splits a name at its dots to decide identity.
 """
 
@@ -82,3 +83,16 @@ class Module:
     imports: tuple[str, ...] = ()
     docstring: str = ""
     source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the proof of a theorem uses.
+
+    Attributes:
+        theorem: Fully-qualified name of the theorem.
+        premises: Fully-qualified names, whatever a source says the proof uses; they need not be known.
+    """
+
+    theorem: str
+    premises: tuple[str, ...]

@@ -1,7 +1,7 @@
 """One way into every kind of corpus.
 
-In: a path, and its format if it should not be guessed. Out: a `Corpus`, which streams modules and declarations and
-says what it was made of.
+In: a path, its format if it should not be guessed, and lists of proofs if the source has none. Out: a `Corpus`, which
+streams modules, declarations and proofs and says what it was made of.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sidecar.corpus.auxiliary import has_control, shown_name
 from sidecar.corpus.declarations import DeclarationsReader
 from sidecar.corpus.docgen import DocgenReader
 from sidecar.corpus.extraction import ExtractionReader
-from sidecar.corpus.records import Declaration, Module
+from sidecar.corpus.proofs import ProofLists
+from sidecar.corpus.records import Declaration, Module, Proof
 from sidecar.errors import SidecarError
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,9 @@ class Reader(Protocol):
     def declarations(self) -> Iterator[Declaration]:
         """The declarations, as the source has them."""
 
+    def proofs(self) -> Iterator[Proof]:
+        """What the proofs use, as far as the source says; a theorem may come again."""
+
     def revisions(self) -> dict[str, str]:
         """Revision of each package."""
 
@@ -57,12 +61,14 @@ class Corpus:
         path: The folder or file of the source.
         format: One of `FORMATS`.
         reader: The reader of that format.
+        proofs: What proofs use, beside what the source says of it.
     """
 
-    def __init__(self, path: Path, format: str, reader: Reader) -> None:
+    def __init__(self, path: Path, format: str, reader: Reader, proofs: ProofLists | None = None) -> None:
         self.path = path
         self.format = format
         self._reader = reader
+        self._proofs = proofs
 
     def modules(self) -> Iterator[Module]:
         """The modules, in the order in which `declarations` visits them."""
@@ -92,6 +98,12 @@ class Corpus:
                 )
             yield declaration
 
+    def proofs(self) -> Iterator[Proof]:
+        """What the proofs use; of a theorem that comes again everything counts."""
+        yield from self._reader.proofs()
+        if self._proofs is not None:
+            yield from self._proofs.proofs()
+
     def revisions(self) -> dict[str, str]:
         """Revision of each package, by its name or its `owner/repository`, as far as the source states them.
 
@@ -104,20 +116,19 @@ class Corpus:
         root = self.path if self.path.is_dir() else self.path.parent
         total = hashlib.sha256(self.format.encode())
         for file in self._reader.files:
-            content = hashlib.sha256()
-            with file.open("rb") as stream:
-                while chunk := stream.read(_CHUNK_BYTES):
-                    content.update(chunk)
-            total.update(f"\n{file.relative_to(root).as_posix()} {content.hexdigest()}".encode())
+            total.update(f"\n{file.relative_to(root).as_posix()} {_digest(file)}".encode())
+        for file in self._proofs.files if self._proofs is not None else ():
+            total.update(f"\nproofs {_digest(file)}".encode())
         return total.hexdigest()
 
 
-def open_corpus(path: Path, format: str = "auto") -> Corpus:
+def open_corpus(path: Path, format: str = "auto", proofs: Path | None = None) -> Corpus:
     """Open a corpus.
 
     Args:
         path: A folder, or for an extraction also one of its files.
         format: One of `FORMATS`, or `auto` to see which one fits.
+        proofs: Lists of proofs (`ProofLists`), where the source has none or lacks some.
 
     Raises:
         SidecarError: `not_found` when the path does not exist or fits no format, `bad_request` when the format is
@@ -133,16 +144,25 @@ def open_corpus(path: Path, format: str = "auto") -> Corpus:
     if not path.exists():
         raise SidecarError("not_found", f"{path} does not exist", field=str(path), hint="check the path of the corpus")
     chosen = _guess(path) if format == "auto" else format
+    beside = ProofLists(proofs) if proofs is not None else None
     if chosen == "extraction":
-        return Corpus(path, chosen, ExtractionReader(path))
+        return Corpus(path, chosen, ExtractionReader(path), beside)
     if chosen == "declarations":
-        return Corpus(path, chosen, DeclarationsReader(path))
-    return Corpus(path, chosen, DocgenReader(path))
+        return Corpus(path, chosen, DeclarationsReader(path), beside)
+    return Corpus(path, chosen, DocgenReader(path), beside)
 
 
 def example_corpus() -> Corpus:
     """The example library that comes with the package."""
     return open_corpus(EXAMPLE_FOLDER, "extraction")
+
+
+def _digest(file: Path) -> str:
+    content = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            content.update(chunk)
+    return content.hexdigest()
 
 
 def _guess(path: Path) -> str:

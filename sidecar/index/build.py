@@ -107,6 +107,7 @@ class UpdateReport:
             "unchanged": self.unchanged,
             "encoded": self.encoded,
             "reused": self.reused,
+            "proofs": self.manifest.counts["proofs"],
             "revision": self.manifest.revision,
         }
 
@@ -302,7 +303,7 @@ class _Build:
         with Progress("declarations", total, start=before) as progress:
             self._make_rows(staging, maker, progress)
         logger.info("writing tables")
-        counts, digest = write_tables(staging, maker, described)
+        counts, digest = write_tables(staging, maker, described, self._corpus.proofs())
         vectors = {name: self._vector_entry(file, staging.state.rows) for name, file in self._files.items()}
         tallies = staging.state.counts
         counts["hidden"] = tallies.get("hidden", 0)

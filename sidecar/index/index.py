@@ -1,8 +1,8 @@
 """An index, opened.
 
-In: the folder of an index. Out: declarations by row and by name, masks of what is visible, and the searches by vectors,
-by words and by constants. Opening checks that the folder is whole, as far as that costs little (`soundness.py`), and
-maps its files; hardly anything is read before it is needed.
+In: the folder of an index. Out: declarations by row and by name, masks of what is visible, the searches by vectors, by
+words and by constants, and what proofs use. Opening checks that the folder is whole, as far as that costs little
+(`soundness.py`), and maps its files; hardly anything is read before it is needed.
 
 An open index does not notice when a new one takes its folder: it holds its files open, and they stay until it is
 closed. A server therefore opens the new one, lets new requests use it, and closes the old one; `close` returns at once
@@ -48,6 +48,7 @@ from sidecar.index.layout import (
 )
 from sidecar.index.lexical import LexicalTable
 from sidecar.index.manifest import ROLES, Manifest, Role, damaged, rebuild_hint
+from sidecar.index.proofs import ProofTable
 from sidecar.index.soundness import check_tables
 from sidecar.index.sparse import IntArray
 from sidecar.index.store import STORE_FILE, DeclarationStore, StoredRow, restored
@@ -76,6 +77,7 @@ class Index:
         lexical: See `LexicalTable`.
         labels: See `LabelTable`.
         formulas: See `FormulaTable`.
+        proofs: See `ProofTable`.
         store: See `DeclarationStore`.
     """
 
@@ -99,6 +101,7 @@ class Index:
         self.lexical = LexicalTable(folder, self.size)
         self.labels = LabelTable(folder, self.size)
         self.formulas = FormulaTable(folder)
+        self.proofs = ProofTable(folder)
         self.store = DeclarationStore(folder / STORE_FILE)
         sets = {
             name: VectorSet(folder, entry, self.premise, device, threads) for name, entry in manifest.vectors.items()

@@ -1,7 +1,7 @@
 """Names of the files and folders of an index.
 
 In: nothing. Out: the names that those who write and those who read agree on. Tables that keep their own file names
-(`constants.py`, `formulas.py`, `labels.py`, `lexical.py`, `store.py`) are not listed.
+(`constants.py`, `formulas.py`, `labels.py`, `lexical.py`, `proofs.py`, `store.py`) are not listed.
 """
 
 from __future__ import annotations

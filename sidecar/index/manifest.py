@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from sidecar.errors import SidecarError
 from sidecar.index.layout import building_folder, replaced_folder
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Version of the folder's layout; an index of another version is refused."""
 
 MANIFEST_FILE: Final = "manifest.json"

@@ -1,6 +1,6 @@
 """What a build collects about its rows, and the tables that it becomes when every row is there.
 
-In: batches of rows; at the end, the modules. Out: files of the index, and a hash of all they hold.
+In: batches of rows; at the end, the modules and what proofs use. Out: files of the index, and a hash of all they hold.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from sidecar.corpus.imports import ImportGraph
-from sidecar.corpus.records import Module
+from sidecar.corpus.records import Module, Proof
 from sidecar.index.constants import write_constants
 from sidecar.index.files import save_array
 from sidecar.index.formulas import write_formulas
@@ -32,11 +32,12 @@ from sidecar.index.layout import (
     TEXT_HASHES_FILE,
 )
 from sidecar.index.lexical import write_lexical
+from sidecar.index.proofs import write_proofs
 from sidecar.index.rows import Batch, RowMaker
 from sidecar.index.sparse import SparseRows, offsets_of
 from sidecar.index.staging import PARTS, Staging
 from sidecar.index.store import insert_declarations, insert_modules
-from sidecar.index.strings import write_strings
+from sidecar.index.strings import StringTable, write_strings
 
 _MODULES: Final = f"{PARTS}/modules.jsonl"
 _CONSTANTS: Final = f"{PARTS}/constants.jsonl"
@@ -115,13 +116,16 @@ def finished_texts(staging: Staging) -> list[bytes]:
     return [whole[start : start + HASH_BYTES] for start in range(0, len(whole), HASH_BYTES)]
 
 
-def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module]) -> tuple[dict[str, int], str]:
+def write_tables(
+    staging: Staging, maker: RowMaker, described: Sequence[Module], proofs: Iterable[Proof]
+) -> tuple[dict[str, int], str]:
     """Write the tables that need every row.
 
     Args:
         staging: All rows.
         maker: What made them.
         described: Modules that the corpus describes, without repeats.
+        proofs: What proofs use.
 
     Returns:
         The counts of the manifest, and a hash of the contents.
@@ -156,6 +160,7 @@ def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module])
         staging.read(_WORD_COUNTS, np.uint8),
         staging.read(_TEXT_LENGTHS, np.int32),
     )
+    used = write_proofs(folder, proofs, StringTable(folder, NAMES), premise)
     counts = {
         "declarations": rows,
         "premises": int(np.count_nonzero(premise)),
@@ -164,8 +169,9 @@ def write_tables(staging: Staging, maker: RowMaker, described: Sequence[Module])
         "modules": len(modules),
         "constants": len(maker.constants),
         "words": len(maker.words),
+        "proofs": int(np.count_nonzero(np.diff(used.offsets))),
     }
-    digest = hashlib.sha256(contents.tobytes() + flags.tobytes())
+    digest = hashlib.sha256(contents.tobytes() + flags.tobytes() + used.offsets.tobytes() + used.values.tobytes())
     for module in modules:
         digest.update(json.dumps([module.name, module.imports, module.docstring, module.source]).encode())
     return counts, digest.hexdigest()

@@ -91,6 +91,7 @@ def _table_faults(index: Index) -> Iterator[str]:
         "modules": len(index.graph.names),
         "constants": len(index.constants),
         "words": len(index.lexical),
+        "proofs": len(index.proofs),
     }
     for what, count in found.items():
         if counts.get(what) != count:
@@ -104,6 +105,7 @@ def _table_faults(index: Index) -> Iterator[str]:
     yield from _sparse_faults("constants of rows", index.constants.of_rows, index.size, len(index.constants))
     yield from _sparse_faults("rows of constants", index.constants.rows_of, len(index.constants), index.size)
     yield from _sparse_faults("rows of words", index.lexical.rows_of, len(index.lexical), index.size)
+    yield from _sparse_faults("premises of proofs", index.proofs.premises_of, index.size, index.size)
     labels_of = index.labels.labels_of
     yield from _sparse_faults("labels of words", labels_of, len(labels_of), len(index.labels))
 

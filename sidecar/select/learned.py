@@ -25,11 +25,14 @@ from sidecar.select.symbolic import BoolArray, FloatArray, IntArray
 FILE: Final = "fusion.json"
 FORMAT: Final = 1
 
-METHODS: Final = ("neural", "symbolic", "locality")
+METHODS: Final = ("neural", "symbolic", "proofs", "locality")
+
+EARLY: Final = 5.0
+"""Constant of the feature `early`."""
 
 _OF_METHOD: Final = ("missing", "early", "earlier", "late", "score", "behind")
-"""Of one method: whether it did not rank the candidate, 1 / (5 + rank), 1 / (30 + rank), log₂ of the rank, the score,
-and how much the score lies behind the first."""
+"""Of one method: whether it did not rank the candidate, 1 / (`EARLY` + rank), 1 / (30 + rank), log₂ of the rank, the
+score, and how much the score lies behind the first."""
 
 FEATURES: Final[tuple[str, ...]] = (
     *(f"{method} {name}" for method in METHODS for name in _OF_METHOD),
@@ -94,7 +97,7 @@ def _told(ranking: Ranking | None, numbers: IntArray) -> list[FloatArray]:
         behind = ranking.scores[0] - scores
     else:
         behind = np.zeros(len(numbers), dtype=np.float32)
-    return [missing, 1 / (5 + ranks), 1 / (30 + ranks), np.log2(ranks), scores, behind]
+    return [missing, 1 / (EARLY + ranks), 1 / (30 + ranks), np.log2(ranks), scores, behind]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from sidecar.select.environment import Environment, Environments, unknown_enviro
 from sidecar.select.formulas import rank_by_formula
 from sidecar.select.learned import Candidates, LearnedFusion, require_fit
 from sidecar.select.locality import LocalityRanking, Place, namespace_of
+from sidecar.select.proofs import rank_by_proofs
 from sidecar.select.ranking import Ranking, rank
 from sidecar.select.request import (
     LocalPremise,
@@ -46,8 +47,9 @@ from sidecar.text.declaration import parse_premise
 from sidecar.text.goal import GoalText, goal_text
 from sidecar.text.names import components
 
-WEIGHTS: Final[dict[str, float]] = {"formula": 3.0, "neural": 1.0, "symbolic": 1.5, "locality": 0.5}
-"""Weight of each method in the fusion."""
+WEIGHTS: Final[dict[str, float]] = {"formula": 3.0, "neural": 1.0, "symbolic": 1.5, "proofs": 1.25, "locality": 0.5}
+"""Weight of each method in the fusion. What proofs use comes first too often where it weighs more: with 2.0 recall@32
+on 400 theorems of premises/valid is .641 instead of .626, but the mean reciprocal rank .406 instead of .469."""
 
 RANK_CONSTANT: Final = 20.0
 """Constant of the fusion: smaller than usual, so that the first ranks of each method keep their lead."""
@@ -254,7 +256,15 @@ class PremiseSelector:
                 statements = [block.statements for block in blocks]
                 constants = goal_constants(request.goal, request.symbols or None)
                 goal = self._symbolic.goal(constants, statements, printed=not request.symbols)
-                rankings["symbolic"] = rank(self._symbolic.scores(goal, allowed, statements), allowed, limit)
+                relevance = self._symbolic.scores(goal, allowed, statements)
+                rankings["symbolic"] = rank(relevance, allowed, limit)
+            if request.method == "fused" and len(self._index.proofs):
+                with clock.stage("proofs"):
+                    size = self._index.size
+                    theorem = self._index.row(request.theorem) if request.theorem is not None else None
+                    used = rank_by_proofs(self._index.proofs, relevance[:size], allowed[:size], theorem, limit)
+                    if used is not None:
+                        rankings["proofs"] = used
         if request.method == "locality" or (request.method == "fused" and (question.place.is_told or blocks)):
             with clock.stage("locality"):
                 scores = self._locality.scores(question.place, [block.places for block in blocks])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sidecar.corpus.policy import propositional_constants, role
-from sidecar.corpus.records import KINDS, Declaration, Module
+from sidecar.corpus.records import KINDS, Declaration, Module, Proof
 from sidecar.corpus.source import Corpus, open_corpus
 from sidecar.encoder.base import Encoder
 from sidecar.errors import SidecarError
@@ -358,6 +358,9 @@ class _Nothing:
 
     def declarations(self) -> Iterator[Declaration]:
         return iter(self._declarations)
+
+    def proofs(self) -> Iterator[Proof]:
+        return iter(())
 
     def revisions(self) -> dict[str, str]:
         return {}

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.corpus.proofs import ProofLists
+from sidecar.corpus.records import Proof
 from sidecar.text.goal import parse_goal
 from training.check import overlaps
 from training.data.decontamination import Decontamination, plain_target
 from training.data.examples import Positive, PremiseExample
+from training.data.proofs import write_proofs
+from training.data.sources import ExampleSource
 
 ASKED = PremiseExample(
     "asked", "M", 1, "x y : Nat\nh : x < y\n⊢ x ≤ y", "theorem asked", (Positive("Nat.le_of_lt"), Positive("b"))
@@ -46,6 +53,29 @@ def test_a_pair_of_the_same_target_and_a_gold_premise_is_dropped_and_the_others_
     kept, filter_ = _kept(replace(other, positives=(Positive("b"),)))
     assert kept == []
     assert filter_.removed.emptied == 1
+
+
+def test_a_list_of_proofs_for_an_index_holds_nothing_that_is_asked(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+
+    def row(name: str, state: str, *premises: str) -> dict[str, object]:
+        return {"name": name, "module": name, "line": 1, "state": state, "statement": f"theorem {name} : {state}"} | {
+            "premises": list(premises),
+            "tactics": True,
+        }
+
+    train = [row("other", ASKED.state, "c"), row("near", "⊢ x ≤ y", "b", "c"), row("far", "⊢ True", "d", "e")]
+    for part, rows in (("train", train), ("valid", [row("asked", ASKED.state, *ASKED.gold)]), ("test", [])):
+        lines = "".join(json.dumps(each) + "\n" for each in rows).encode()
+        (data / f"pairs-{part}-000.jsonl.gz").write_bytes(gzip.compress(lines))
+    file = tmp_path / "out" / "proofs.jsonl.gz"
+    removed = write_proofs(ExampleSource.open(data, "module"), file)
+    assert list(ProofLists(file).proofs()) == [Proof("near", ("c",)), Proof("far", ("d", "e"))]
+    assert (removed.kept, removed.kept_pairs, removed.same_state) == (2, 3, 1)
+    first = file.read_bytes()
+    write_proofs(ExampleSource.open(data, "module"), file)
+    assert file.read_bytes() == first and [each.name for each in file.parent.iterdir()] == [file.name]
 
 
 def test_other_states_go_through_untouched() -> None:

@@ -1,4 +1,4 @@
-"""Learns how to weigh what the neural, the symbolic and the locality ranking say about a candidate.
+"""Learns how to weigh what the rankings of the methods say about a candidate.
 
 In: an index, goals whose premises are known and that the encoder was not trained on. Out: a `LearnedFusion`, fitted by
 a linear model of the features of every candidate; written beside the encoder, it is what the selector uses.
@@ -25,9 +25,9 @@ from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.progress import Progress
 from sidecar.select.embeddings import PremiseEmbeddings
-from sidecar.select.learned import FEATURES, Candidates, LearnedFusion
+from sidecar.select.learned import EARLY, FEATURES, METHODS, Candidates, LearnedFusion
 from sidecar.select.request import Method, PremiseRequest
-from sidecar.select.selector import PremiseSelector
+from sidecar.select.selector import RANK_CONSTANT, WEIGHTS, PremiseSelector
 from training.data.context import FileContexts
 from training.data.examples import PremiseExample
 from training.premises.record import examples_digest
@@ -101,7 +101,7 @@ def fit(answered: Sequence[Answered], encoder: str) -> LearnedFusion:
     for one in answered:
         right = one.right
         if right.any():
-            rows = np.flatnonzero(right | (one.candidates.features[:, _EARLY] >= 1 / (5 + DEEPEST)).any(axis=1))
+            rows = np.flatnonzero(right | (one.candidates.features[:, _EARLY] >= 1 / (EARLY + DEEPEST)).any(axis=1))
             features.append(one.candidates.features[rows])
             targets.append((right[rows] / right.sum()).astype(np.float32))
     if not features:
@@ -139,12 +139,13 @@ _EARLY: Final = [number for number, name in enumerate(FEATURES) if name.endswith
 
 
 def judge(answered: Sequence[Answered], fusion: LearnedFusion) -> dict[str, dict[str, float]]:
-    """Mean recall at `DEPTHS` of the learned order, of each method alone, and of the first two taken in turns."""
+    """Mean recall at `DEPTHS` of the learned order, of single methods, of two taken in turns, and of the default."""
     ways: dict[str, Any] = {
         "learned": lambda one: np.argsort(-fusion.scores(one.candidates), kind="stable"),
         "neural": lambda one: _by(one, "neural"),
         "symbolic": lambda one: _by(one, "symbolic"),
         "union": lambda one: _in_turns(_by(one, "neural"), _by(one, "symbolic")),
+        "reciprocal": _by_reciprocal_rank,
     }
     found: dict[str, dict[str, float]] = {}
     for way, order_of in ways.items():
@@ -158,6 +159,17 @@ def judge(answered: Sequence[Answered], fusion: LearnedFusion) -> dict[str, dict
 def _by(one: Answered, method: str) -> npt.NDArray[np.int64]:
     early = one.candidates.features[:, FEATURES.index(f"{method} early")]
     return np.argsort(-early, kind="stable").astype(np.int64)
+
+
+def _by_reciprocal_rank(one: Answered) -> npt.NDArray[np.int64]:
+    """As the selector fuses without learned weights, but for formulas, which are no feature."""
+    scores = np.zeros(len(one.names))
+    for method in METHODS:
+        missing = one.candidates.features[:, FEATURES.index(f"{method} missing")] > 0
+        early = one.candidates.features[:, FEATURES.index(f"{method} early")]
+        ranks = 1 / np.where(missing, np.inf, early) - EARLY
+        scores += np.where(missing, 0.0, WEIGHTS[method] / (RANK_CONSTANT + ranks))
+    return np.argsort(-scores, kind="stable").astype(np.int64)
 
 
 def _in_turns(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

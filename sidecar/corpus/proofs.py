@@ -1,0 +1,93 @@
+"""Reader of lists of proofs: which premises the proof of each theorem uses.
+
+In: files of JSON lines beside a corpus that says nothing about proofs. Out: `Proof` records, streamed.
+
+A row has `name`, the theorem, and `premises`, names of what its proof uses; other fields are passed over. An extraction
+brings its proofs along and may also be given here, for a corpus that was read from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sidecar.corpus.extraction import ExtractionReader, decoded, extraction_files
+from sidecar.corpus.lines import read_lines
+from sidecar.corpus.records import Proof
+from sidecar.errors import SidecarError
+
+
+class ProofLists:
+    """Reads lists of proofs; every call of a method reads them again from the start.
+
+    Args:
+        path: A file `*.jsonl` or `*.jsonl.gz`, a folder of such files, or an extraction.
+
+    Raises:
+        SidecarError: `not_found` when there is no such file; `bad_request` for an extraction that is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._extraction = ExtractionReader(path) if _is_extraction(path) else None
+        self.files = _files(path) if self._extraction is None else self._extraction.files
+        """Every file that is read, in order."""
+
+    def proofs(self) -> Iterator[Proof]:
+        """The proofs, file by file; a theorem may come again.
+
+        Raises:
+            SidecarError: `bad_request` naming file and line when a row is not what it should be or a file is cut off.
+        """
+        if self._extraction is not None:
+            yield from self._extraction.proofs()
+            return
+        for file in self.files:
+            for number, line in read_lines(file):
+                yield _proof(file, number, line)
+
+
+def _is_extraction(path: Path) -> bool:
+    for _, line in (each for file in extraction_files(path)[:1] for each in read_lines(file)):
+        return b'"row":"module"' in line
+    return False
+
+
+def _files(path: Path) -> list[Path]:
+    candidates = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    files = [file for file in candidates if file.is_file() and file.name.endswith((".jsonl", ".jsonl.gz"))]
+    if not files:
+        raise SidecarError(
+            "not_found",
+            f"{path} has no *.jsonl or *.jsonl.gz file" if path.exists() else f"{path} does not exist",
+            field=str(path),
+            hint="give an extraction, or JSON lines with `name` and `premises`",
+        )
+    return files
+
+
+def _proof(file: Path, number: int, line: bytes) -> Proof:
+    try:
+        row = decoded(line)
+    except ValueError as error:
+        raise _unreadable(file, number, f"not a row of JSON: {error}") from error
+    name, premises = row.get("name"), row.get("premises")
+    if not isinstance(name, str) or not name:
+        raise _unreadable(file, number, f"name is {_shown(name)}, it must be the name of a theorem")
+    if not isinstance(premises, list) or not all(isinstance(premise, str) for premise in premises):
+        raise _unreadable(file, number, f"premises is {_shown(premises)}, it must be a list of names")
+    return Proof(name, tuple(premises))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _unreadable(file: Path, number: int, fault: str) -> SidecarError:
+    return SidecarError(
+        "bad_request",
+        f"{file}:{number}: {fault}",
+        field="proofs",
+        hint='a row looks like {"name": "Nat.add_comm", "premises": ["Nat.add_succ"]}',
+    )
