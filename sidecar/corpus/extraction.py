@@ -83,8 +83,7 @@ class ExtractionReader:
         """What the proofs use, an entry for each example; not what nothing but instance search found."""
         for file in self.files:
             for number, line in read_lines(file):
-                if _EXAMPLE in line:
-                    row = _row(file, number, line)
+                if b'"example"' in line and (row := _row(file, number, line))["row"] == "example":
                     used = (each["name"] for each in row["premises"] if each["from"] != ["instance"])
                     yield Proof(row["theorem"], tuple(used))
 

@@ -49,7 +49,10 @@ class ProofLists:
 
 def _is_extraction(path: Path) -> bool:
     for _, line in (each for file in extraction_files(path)[:1] for each in read_lines(file)):
-        return b'"row":"module"' in line
+        try:
+            return bool(decoded(line).get("row") == "module")
+        except ValueError:
+            return False
     return False
 
 

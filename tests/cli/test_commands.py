@@ -106,10 +106,32 @@ def test_an_update_encodes_only_what_changed(user: dict[str, str], index: Path, 
     assert report["encoded"] == 1
 
 
+def test_proofs_are_given_to_an_index_and_missed_when_they_are_gone(
+    user: dict[str, str], index: Path, tmp_path: Path
+) -> None:
+    copy, proofs = tmp_path / "index", tmp_path / "proofs.jsonl"
+    shutil.copytree(index, copy)
+    proofs.write_text('{"name": "Nat.gcd_comm", "premises": ["Nat.dvd_antisymm"]}\n')
+    done = run(user, "index", "update", str(copy), str(EXAMPLE), "--proofs", str(proofs), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) | {"revision": ""} == {
+        **dict.fromkeys(("added", "changed", "removed", "encoded"), 0),
+        **{name: json.loads(done.stdout)[name] for name in ("unchanged", "reused")},
+        "proofs": 1,
+        "revision": "",
+    }
+    assert json.loads(run(user, "index", "info", str(copy), "--json").stdout)["counts"]["proofs"] == 1
+    assert run(user, "index", "verify", str(copy)).returncode == 0
+    done = run(user, "index", "update", str(copy), str(EXAMPLE))
+    assert done.returncode == 0 and "knows no proofs any more" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "status", "field"),
     [
         (["index", "info", "/no/such/folder"], 4, "index"),
+        (["index", "build", "--proofs", "/no/such/file"], 2, "proofs"),
+        (["index", "build", str(EXAMPLE), "--proofs", "/no/such/file"], 4, "/no/such/file"),
         (["index", "build", "/no/such/folder", "--output", "/tmp/never"], 4, None),
         (["premises", "⊢ True", "-k", "0"], 2, "k"),
         (["search", "x", "--kind", "lemmma"], 2, "kinds"),

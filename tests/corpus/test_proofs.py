@@ -32,7 +32,7 @@ def test_a_file_a_packed_file_and_a_folder_say_the_same(tmp_path: Path) -> None:
         assert list(lists.proofs()) == list(lists.proofs()) == PROOFS
 
 
-def _extraction(folder: Path) -> Path:
+def _extraction(folder: Path, separators: tuple[str, str] = (",", ":")) -> Path:
     folder.mkdir()
     rows = [
         {"row": "module", "format": 1, "module": "A", "imports": [], "docstring": "", "source": None}
@@ -50,13 +50,16 @@ def _extraction(folder: Path) -> Path:
         ),
         {"row": "end", "declarations": 2, "examples": 2},
     ]
-    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    text = "".join(json.dumps(row, separators=separators) + "\n" for row in rows)
     (folder / "A.jsonl").write_text(text, encoding="utf-8")
     return folder
 
 
-def test_an_extraction_brings_its_proofs_and_gives_them_to_another_corpus(tmp_path: Path) -> None:
-    folder = _extraction(tmp_path / "extraction")
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_an_extraction_brings_its_proofs_and_gives_them_to_another_corpus(
+    tmp_path: Path, separators: tuple[str, str]
+) -> None:
+    folder = _extraction(tmp_path / "extraction", separators)
     # What nothing but instance search found is no premise that a prover needs to be given.
     expected = [Proof("A.b", ("A.a",)), Proof("A.b", ("A.z",))]
     assert list(open_corpus(folder).proofs()) == expected
