@@ -29,7 +29,11 @@ def main() -> None:
         use_quiet_threads()
         from sidecar.cli.main import app
 
-        app()
+        try:
+            app()
+        finally:
+            # What does not fit is met here, where it can be said, and not while the interpreter ends.
+            sys.stdout.flush()
     except SidecarError as error:
         from sidecar.cli.output import fail
 
@@ -43,6 +47,16 @@ def main() -> None:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
+    except OSError as error:
+        import os
+
+        from sidecar.cli.output import fail, stdout_is_full
+
+        if not stdout_is_full(error):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        detail = f"the answer cannot be written: {error.strerror}"
+        fail(SidecarError("internal", detail, field="stdout", hint="make room, or send it elsewhere"), as_json=False)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,13 @@ def note(message: str) -> None:
     sys.stderr.write(message + "\n")
 
 
+def stdout_is_full(error: OSError) -> bool:
+    """Whether an error says that an answer did not fit where stdout leads; a file that is named is another matter."""
+    import errno
+
+    return error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 def fail(error: SidecarError, *, as_json: bool) -> NoReturn:
     """Print an error and leave with its exit status."""
     if as_json:

@@ -294,6 +294,25 @@ def test_corpus_info_and_check(user: dict[str, str], tmp_path: Path) -> None:
     assert "Init.Classical.jsonl" in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "words", [["--version"], ["corpus", "info", str(EXAMPLE)], ["corpus", "info", str(EXAMPLE), "--json"]]
+)
+def test_an_answer_that_does_not_fit_is_said_to_be_lost(user: dict[str, str], words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "sidecar", *words],
+            env=user,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 70
+    assert done.stderr.startswith("error: stdout: the answer cannot be written: No space left on device — make room")
+
+
 def test_an_answer_into_a_closed_pipe_ends_quietly(user: dict[str, str]) -> None:
     done = subprocess.run(
         f"{sys.executable} -m sidecar corpus check {EXAMPLE} --rows 400 | head -n 1",
