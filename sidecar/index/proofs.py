@@ -82,6 +82,10 @@ class ProofTable:
         self.known: BoolArray = np.diff(self.premises_of.offsets) > 0
         self._count = int(np.count_nonzero(self.known))
 
+    def uses(self) -> npt.NDArray[np.int64]:
+        """How many proofs use each row."""
+        return np.bincount(self.premises_of.values, minlength=len(self.premises_of))
+
     def __len__(self) -> int:
         """Theorems with a proof that uses some premise."""
         return self._count

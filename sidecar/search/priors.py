@@ -6,8 +6,8 @@ its score, and the order among rows that a query fits equally well. This is the 
 1. Mathematics before meta-programming: what a library or module for writing tactics declares, what lies in such a
    library's namespace, and whatever speaks of the constants of Lean's meta level ranks lower, unless the query spells
    its name.
-2. What many statements use before what few use; among equals what belongs to something that many use (`Nat.add_comm`
-   before `Dyadic.add_comm`).
+2. What many statements and proofs use before what few use; among equals what belongs to something that many use
+   (`Nat.add_comm` before `Dyadic.add_comm`).
 3. The shorter name before the longer one.
 4. What is current before what is deprecated, and what stands for itself before fields, constructors and what its author
    calls a step on the way (`cauchy_schwarz_aux'`).
@@ -31,7 +31,11 @@ BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.int64]
 
 USE_EXPONENT: Final = 0.25
-"""A score is multiplied by (1 + number of statements that use the declaration) to this power."""
+"""A score is multiplied by (1 + uses of the declaration) to this power."""
+
+PROOF_USE: Final = 0.1
+"""A statement that uses a declaration is one use, a proof that does is this much of one. Of 0, 0.1 and 1, nDCG@10 was
+.532, .538 and .539 on the development queries, and .513, .515 and .511 on those of Mathlib's two overviews."""
 
 META_FACTOR: Final = 0.15
 DEPRECATED_FACTOR: Final = 0.4
@@ -65,6 +69,7 @@ class Priors:
         names = index.names(range(index.size))
         uses_of = dict(zip(known, frequencies.tolist(), strict=True))
         self._uses: FloatArray = _numbers(uses_of.get(name, 0) for name in names)
+        self._uses += np.float32(PROOF_USE) * index.proofs.uses()
         self._uses_around: FloatArray = _numbers(uses_of.get(name.rpartition(".")[0], 0) for name in names)
         self._lengths: FloatArray = _numbers(map(len, names))
         self._deprecated = index.deprecated

@@ -49,6 +49,10 @@ def test_premises_of_the_index_are_kept_and_nothing_else(made: Path, static: Enc
     with Index.open(folder) as index:
         assert _known(index) == {a: [b, c], d: ["T.same_text", "«a b».c"]}
         assert len(index.proofs) == 2
+        uses = index.proofs.uses()
+        assert {index.name(int(row)): int(uses[row]) for row in np.flatnonzero(uses)} == {
+            **dict.fromkeys((b, c, "T.same_text", "«a b».c"), 1)
+        }
     assert verify_index(folder, static) == []
 
 
