@@ -234,7 +234,7 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
 def require_other_proofs(index: Index, examples: Sequence[PremiseExample]) -> None:
     """Refuse an index that knows a proof of what is evaluated."""
     rows = index.rows([example.theorem for example in examples])
-    told = rows[rows >= 0][index.proofs.known[rows[rows >= 0]]]
+    told = np.intersect1d(rows, index.proofs.theorems)
     if len(told):
         raise SystemExit(
             f"index {index.folder} knows the proofs of {len(told)} evaluated theorems, {index.name(int(told[0]))} among"

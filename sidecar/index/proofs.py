@@ -71,7 +71,7 @@ class ProofTable:
 
     Attributes:
         premises_of: Row of a theorem → rows of the premises that its proof uses, no row twice.
-        known: bool, shape (rows,): which rows have a proof that uses some premise.
+        theorems: int64, ascending: the rows that have a proof that uses some premise.
 
     Args:
         folder: Folder of the index.
@@ -79,8 +79,7 @@ class ProofTable:
 
     def __init__(self, folder: Path) -> None:
         self.premises_of = SparseRows.load(folder, _STEM)
-        self.known: BoolArray = np.diff(self.premises_of.offsets) > 0
-        self._count = int(np.count_nonzero(self.known))
+        self.theorems: npt.NDArray[np.int64] = np.flatnonzero(np.diff(self.premises_of.offsets))
 
     def uses(self) -> npt.NDArray[np.int64]:
         """How many proofs use each row."""
@@ -88,4 +87,4 @@ class ProofTable:
 
     def __len__(self) -> int:
         """Theorems with a proof that uses some premise."""
-        return self._count
+        return len(self.theorems)

@@ -51,12 +51,12 @@ def rank_by_proofs(
     """
     if scope == "none":
         return None
-    others = proofs.known & allowed if scope == "visible" else proofs.known
-    if theorem is not None and others[theorem]:
-        others = others.copy()
-        others[theorem] = False
-    neighbours = rank(relevance, others, NEIGHBOURS)
-    similar = neighbours.numbers[neighbours.scores > 0]
+    theorems = proofs.theorems
+    voting = np.ones(len(theorems), dtype=np.bool_) if scope == "all" else allowed[theorems]
+    if theorem is not None:
+        voting[theorems == theorem] = False
+    neighbours = rank(relevance[theorems], voting, NEIGHBOURS)
+    similar = theorems[neighbours.numbers[neighbours.scores > 0]]
     if not len(similar):
         return None
     used = [proofs.premises_of[row] for row in similar.tolist()]

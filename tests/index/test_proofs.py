@@ -29,8 +29,8 @@ def _list(file: Path, proofs: Sequence[tuple[str, Sequence[str]]]) -> Path:
 
 
 def _known(index: Index) -> Mapping[str, list[str]]:
-    rows = np.flatnonzero(index.proofs.known)
-    return {index.name(int(row)): index.names(index.proofs.premises_of[int(row)].tolist()) for row in rows}
+    rows = index.proofs.theorems.tolist()
+    return {index.name(row): index.names(index.proofs.premises_of[row].tolist()) for row in rows}
 
 
 def test_premises_of_the_index_are_kept_and_nothing_else(made: Path, static: Encoder, tmp_path: Path) -> None:
