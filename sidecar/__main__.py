@@ -20,9 +20,9 @@ def main() -> None:
             from sidecar.settings import Settings
 
             sys.exit(run_bridge(Settings()))
-        from sidecar.cli.output import speak_utf8
+        from sidecar.cli.output import speak_to_people
 
-        speak_utf8()
+        speak_to_people()
         # Threads that spin would take the cores away from Lean; this must be said before torch is loaded.
         from sidecar.encoder.threads import use_quiet_threads
 
@@ -42,21 +42,11 @@ def main() -> None:
         sys.stderr.write("interrupted\n")
         raise SystemExit(130) from None
     except BrokenPipeError:
-        # The reader of our answer (head, less) has seen enough; say nothing, and let nothing be flushed again.
-        import os
+        from sidecar.cli.output import give_stdout_up
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our answer (head, less) has seen enough; say nothing.
+        give_stdout_up()
         raise SystemExit(0) from None
-    except OSError as error:
-        import os
-
-        from sidecar.cli.output import fail, stdout_is_full
-
-        if not stdout_is_full(error):
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        detail = f"the answer cannot be written: {error.strerror}"
-        fail(SidecarError("internal", detail, field="stdout", hint="make room, or send it elsewhere"), as_json=False)
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def proofs(
     from training.data.sources import ExampleSource
 
     written = write_proofs(ExampleSource.open(data, split), output)
-    typer.echo(f"{written.kept} proofs with {written.kept_pairs} premises in {output}")
+    typer.echo(f"{written.kept} examples with {written.kept_pairs} premises in {output}")
 
 
 @application.command()
@@ -178,7 +178,7 @@ def fusion(
     output.parent.mkdir(parents=True, exist_ok=True)
     learned.write(output)
     for way, figures in learned.record["held_out"]["figures"].items():
-        typer.echo(f"{way:<10}" + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+        typer.echo(f"{way:<12}" + "  ".join(f"{name} {value:.3f}" for name, value in figures.items()))
     typer.echo(f"written: {output}")
 
 

@@ -65,7 +65,7 @@ def check(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Check every row of an extraction against the format; exit status 1 when there are faults."""
-    from sidecar.cli.output import note, print_json, print_pairs
+    from sidecar.cli.output import note, print_json, print_line, print_pairs
     from sidecar.corpus.check import check_extraction
 
     report = check_extraction(folder, sample=rows)
@@ -74,7 +74,7 @@ def check(
     else:
         print_pairs(str(folder), report.counts)
         for row in report.sample:
-            typer.echo(row)
+            print_line(row)
         for warning in report.warnings:
             note(f"warning: {warning}")
         for fault in report.faults:

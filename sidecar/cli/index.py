@@ -32,7 +32,7 @@ def build(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Build an index. An interrupted build goes on where it stopped when the same command is given again."""
-    from sidecar.cli.output import print_json, print_pairs
+    from sidecar.cli.output import note, print_json, print_pairs
     from sidecar.corpus.source import example_corpus, open_corpus
     from sidecar.encoder.load import load_encoder
     from sidecar.encoder.threads import usable_cores
@@ -54,6 +54,8 @@ def build(
         loaded = SpreadEncoder(loaded, spread_over(ray))
     with _kept_when_interrupted():
         manifest = build_index(corpus, folder, loaded)
+    if proofs is not None and not manifest.counts["proofs"]:
+        note(f"{proofs} tells nothing: no proof in it is of a theorem of the index and uses one of its premises")
     summary = {"folder": str(folder), **manifest.summary()}
     if as_json:
         print_json(summary)
@@ -84,7 +86,7 @@ def verify(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Read every byte of an index and check it; exit status 1 when something is wrong."""
-    from sidecar.cli.output import note, print_json
+    from sidecar.cli.output import note, print_json, print_line
     from sidecar.index.verify import verify_index
 
     chosen = _chosen(folder)
@@ -94,7 +96,7 @@ def verify(
     else:
         for fault in faults:
             note(f"fault: {fault}")
-        typer.echo(f"{chosen}: " + (f"{len(faults)} faults" if faults else "all checks passed"))
+        print_line(f"{chosen}: " + (f"{len(faults)} faults" if faults else "all checks passed"))
     if faults:
         raise typer.Exit(1)
 
@@ -121,7 +123,7 @@ def update(
     with _kept_when_interrupted():
         report = update_index(folder, open_corpus(source, format_, proofs), encoder)
     if manifest.counts["proofs"] and not report.manifest.counts["proofs"]:
-        note("the index knows no proofs any more: give the list that it was built with (--proofs) to have them again")
+        note("the index knows no proofs any more: give --proofs, or an extraction with examples, to have them again")
     if as_json:
         print_json(report.as_wire())
     else:

@@ -28,7 +28,9 @@ app.add_typer(corpus.app, name="corpus")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"lean-sidecar {__version__}")
+        from sidecar.cli.output import print_line
+
+        print_line(f"lean-sidecar {__version__}")
         raise typer.Exit
 
 

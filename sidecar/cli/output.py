@@ -5,11 +5,13 @@ In: results and errors. Out: text on stdout (answers) and stderr (everything els
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TextIO, cast
 
 from sidecar.errors import SidecarError
 
@@ -17,11 +19,62 @@ PIPE_WIDTH = 160
 """Columns of a table that goes into a pipe or a file."""
 
 
-def speak_utf8() -> None:
-    """Write UTF-8 whatever the locale, as Lean does: names and statements hardly ever fit into anything else."""
+class _Answers:
+    """Stdout, on which a write that fails is an error that says so.
+
+    The stream is wrapped because a write may fail wherever a buffer is full, and an `OSError` does not tell for which
+    of the open files.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _said_to_be_lost():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _said_to_be_lost():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def _said_to_be_lost() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        give_stdout_up()
+        detail = f"the answer cannot be written: {error.strerror or error}"
+        raise SidecarError("internal", detail, field="stdout", hint="make room, or send it elsewhere") from error
+
+
+def give_stdout_up() -> None:
+    """Let nothing that is still to be written or flushed on stdout fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def speak_to_people() -> None:
+    """Set stdout and stderr up for a command.
+
+    They take UTF-8 whatever the locale, as Lean does: names and statements hardly ever fit into anything else. A stdout
+    that is closed takes everything, one that is full says what is lost.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open while the command runs
+    sys.stdout = cast(TextIO, _Answers(sys.stdout))
+
+
+def print_line(text: str) -> None:
+    """Print one line on stdout."""
+    sys.stdout.write(f"{text}\n")
 
 
 def print_json(value: object) -> None:
@@ -76,17 +129,16 @@ def note(message: str) -> None:
     sys.stderr.write(message + "\n")
 
 
-def stdout_is_full(error: OSError) -> bool:
-    """Whether an error says that an answer did not fit where stdout leads; a file that is named is another matter."""
-    import errno
-
-    return error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-
-
 def fail(error: SidecarError, *, as_json: bool) -> NoReturn:
     """Print an error and leave with its exit status."""
-    if as_json:
-        print_json({"error": error.as_wire()})
-    else:
-        sys.stderr.write(f"error: {error}\n")
+    try:
+        if as_json and error.field != "stdout":
+            print_json({"error": error.as_wire()})
+            sys.stdout.flush()
+        else:
+            sys.stderr.write(f"error: {error}\n")
+    except BrokenPipeError:
+        give_stdout_up()
+    except SidecarError as lost:
+        sys.stderr.write(f"error: {error}\nerror: {lost}\n")
     raise SystemExit(error.exit_status)

@@ -125,7 +125,7 @@ def stop(
     """
     import asyncio
 
-    from sidecar.cli.output import print_json
+    from sidecar.cli.output import print_json, print_line
     from sidecar.launch import stop_server
     from sidecar.settings import Settings
 
@@ -133,9 +133,9 @@ def stop(
     if as_json:
         print_json({"stopped": stopped is not None, "pid": stopped.pid if stopped else None})
     elif stopped is None:
-        typer.echo("no local server runs")
+        print_line("no local server runs")
     else:
-        typer.echo(f"stopped the server (version {stopped.version}, process {stopped.pid})")
+        print_line(f"stopped the server (version {stopped.version}, process {stopped.pid})")
 
 
 def demo(

@@ -48,21 +48,31 @@ class ProofLists:
 
 
 def _is_extraction(path: Path) -> bool:
-    for _, line in (each for file in extraction_files(path)[:1] for each in read_lines(file)):
-        try:
-            return bool(decoded(line).get("row") == "module")
-        except ValueError:
-            return False
+    """Whether the first file begins as an extraction does; a folder with lists directly in it is none."""
+    for file in (_lists(path) or extraction_files(path))[:1]:
+        for _, line in read_lines(file):
+            try:
+                return bool(decoded(line).get("row") == "module")
+            except ValueError:
+                return False
     return False
 
 
-def _files(path: Path) -> list[Path]:
+def _lists(path: Path) -> list[Path]:
     candidates = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
-    files = [file for file in candidates if file.is_file() and file.name.endswith((".jsonl", ".jsonl.gz"))]
+    return [file for file in candidates if file.is_file() and file.name.endswith((".jsonl", ".jsonl.gz"))]
+
+
+def _files(path: Path) -> list[Path]:
+    files = _lists(path)
     if not files:
+        if path.is_dir():
+            fault = f"{path} has no *.jsonl or *.jsonl.gz file"
+        else:
+            fault = f"{path} is no *.jsonl or *.jsonl.gz" if path.exists() else f"{path} does not exist"
         raise SidecarError(
             "not_found",
-            f"{path} has no *.jsonl or *.jsonl.gz file" if path.exists() else f"{path} does not exist",
+            fault,
             field=str(path),
             hint="give an extraction, or JSON lines with `name` and `premises`",
         )

@@ -113,12 +113,17 @@ class Corpus:
 
     def fingerprint(self) -> str:
         """Hash of the names and contents of every input file: 64 hexadecimal digits."""
+        total = hashlib.sha256(self.source_fingerprint().encode())
+        for file in self._proofs.files if self._proofs is not None else ():
+            total.update(f"\nproofs {_digest(file)}".encode())
+        return total.hexdigest()
+
+    def source_fingerprint(self) -> str:
+        """The same of the source alone, without lists of proofs: what declarations are made of."""
         root = self.path if self.path.is_dir() else self.path.parent
         total = hashlib.sha256(self.format.encode())
         for file in self._reader.files:
             total.update(f"\n{file.relative_to(root).as_posix()} {_digest(file)}".encode())
-        for file in self._proofs.files if self._proofs is not None else ():
-            total.update(f"\nproofs {_digest(file)}".encode())
         return total.hexdigest()
 
 

@@ -71,7 +71,7 @@ SMALLEST_BATCH: Final = 64
 LARGEST_BATCH: Final = 8_192
 
 _DISK_FAULTS: Final = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
 )
 """What a person can mend: a disk that takes no more, a folder that is not theirs, a path that leads nowhere."""
@@ -257,7 +257,8 @@ class _Build:
             self._files.setdefault(file.name, file)
         self._began = time.monotonic()
         self._key = _hash(
-            FORMAT, __version__, self._corpus_fingerprint, text_fingerprint(), instances, approximate_rows, self._roles
+            *(FORMAT, __version__, corpus.source_fingerprint(), text_fingerprint()),
+            *(instances, approximate_rows, self._roles),
         )
 
     def run(self) -> Manifest:
@@ -283,7 +284,8 @@ class _Build:
             manifest = Manifest.read(self._building)
         except SidecarError:
             return None
-        return manifest if manifest.key == self._key else None
+        same = (manifest.key, manifest.corpus_fingerprint) == (self._key, self._corpus_fingerprint)
+        return manifest if same else None
 
     def _fill(self, staging: Staging) -> Manifest:
         described = list({module.name: module for module in self._corpus.modules()}.values())
@@ -295,6 +297,10 @@ class _Build:
                 field="corpus",
                 hint="check the folder and its format with `lean-sidecar corpus check CORPUS`",
             )
+        # Proofs are written last; a fault in them must be met before hours of encoding, not behind them.
+        with Progress("proofs read", None) as progress:
+            for _ in self._corpus.proofs():
+                progress.advance()
         maker = row_maker(staging, [module.name for module in described], propositional, instances=self._instances)
         texts = finished_texts(staging)
         for file in self._files.values():

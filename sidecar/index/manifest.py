@@ -122,8 +122,8 @@ class Manifest:
         revision: Short hash that changes with any content.
         created: Time of the build, ISO 8601, UTC.
         tool: Version of the program that wrote it.
-        counts: Numbers of `declarations`, `premises`, `targets`, `deprecated`, `modules`, `constants`, `words`; and of
-            what the corpus holds but the index does not, `hidden`.
+        counts: Numbers of `declarations`, `premises`, `targets`, `deprecated`, `modules`, `constants`, `words`; of
+            theorems whose `proofs` use some premise; and of what the corpus holds but the index does not, `hidden`.
         corpus_format: Format that the corpus was read from.
         corpus_fingerprint: Hash of the corpus' files.
         corpus_revisions: Package → revision, as far as the corpus knows.

@@ -75,10 +75,16 @@ class ProofTable:
 
     Args:
         folder: Folder of the index.
+
+    Raises:
+        ValueError: When the table holds rows that the index cannot have.
     """
 
     def __init__(self, folder: Path) -> None:
         self.premises_of = SparseRows.load(folder, _STEM)
+        values = self.premises_of.values
+        if len(values) and not 0 <= int(values.min()) <= int(values.max()) < len(self.premises_of):
+            raise ValueError(f"{_STEM}.values.npy holds rows outside 0 to {len(self.premises_of) - 1}")
         self.theorems: npt.NDArray[np.int64] = np.flatnonzero(np.diff(self.premises_of.offsets))
 
     def uses(self) -> npt.NDArray[np.int64]:

@@ -106,6 +106,8 @@ def _table_faults(index: Index) -> Iterator[str]:
     yield from _sparse_faults("rows of constants", index.constants.rows_of, len(index.constants), index.size)
     yield from _sparse_faults("rows of words", index.lexical.rows_of, len(index.lexical), index.size)
     yield from _sparse_faults("premises of proofs", index.proofs.premises_of, index.size, index.size)
+    if not index.premise[index.proofs.premises_of.values].all():
+        yield "premises of proofs: a row is no premise"
     labels_of = index.labels.labels_of
     yield from _sparse_faults("labels of words", labels_of, len(labels_of), len(index.labels))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,9 +24,12 @@ from sidecar.select.ranking import Ranking
 from sidecar.select.symbolic import BoolArray, FloatArray, IntArray
 
 FILE: Final = "fusion.json"
-FORMAT: Final = 1
+FORMAT: Final = 2
 
-METHODS: Final = ("neural", "symbolic", "proofs", "locality")
+METHODS: Final = ("neural", "symbolic", "proofs", "locality", "formula")
+
+_CROSSED: Final = ("neural", "symbolic", "proofs", "locality")
+"""Methods that are also told in pairs; a goal is seldom stated by a premise."""
 
 EARLY: Final = 5.0
 """Constant of the feature `early`."""
@@ -34,14 +38,18 @@ _OF_METHOD: Final = ("missing", "early", "earlier", "late", "score", "behind")
 """Of one method: whether it did not rank the candidate, 1 / (`EARLY` + rank), 1 / (30 + rank), log₂ of the rank, the
 score, and how much the score lies behind the first."""
 
+_PAIRS: Final = tuple(combinations(_CROSSED, 2))
+
 FEATURES: Final[tuple[str, ...]] = (
     *(f"{method} {name}" for method in METHODS for name in _OF_METHOD),
-    "neural early × symbolic early",
-    "neural score × symbolic score",
-    "neural behind × locality score",
+    *(f"{first} {name} × {second} {name}" for first, second in _PAIRS for name in ("early", "score", "late")),
+    "first late",
+    "second late",
     "deprecated",
     "beside the index",
 )
+"""Of each method; of each two methods, the products; the least and the second least logarithm of a rank; and of the
+candidate itself."""
 
 _LATEST: Final = 4_096
 """Rank that stands for none."""
@@ -72,9 +80,12 @@ class Candidates:
         for method in METHODS:
             told = _told(rankings.get(method), numbers)
             columns.update({f"{method} {name}": column for name, column in zip(_OF_METHOD, told, strict=True)})
-        columns["neural early × symbolic early"] = 10 * columns["neural early"] * columns["symbolic early"]
-        columns["neural score × symbolic score"] = columns["neural score"] * columns["symbolic score"]
-        columns["neural behind × locality score"] = columns["neural behind"] * columns["locality score"]
+        for first, second in _PAIRS:
+            for name in ("early", "score", "late"):
+                product = columns[f"{first} {name}"] * columns[f"{second} {name}"]
+                columns[f"{first} {name} × {second} {name}"] = product
+        late = np.sort(np.stack([columns[f"{method} late"] for method in _CROSSED]), axis=0)
+        columns["first late"], columns["second late"] = late[0], late[1]
         inside = numbers < len(deprecated)
         marked = np.zeros(len(numbers), dtype=np.float32)
         marked[inside] = deprecated[numbers[inside]]
@@ -108,12 +119,14 @@ class LearnedFusion:
         weights: One for each of `FEATURES`.
         bias: Added to their sum.
         encoder: Fingerprint of the encoder whose scores the weights were fitted with.
+        proofs: Whether they were fitted with an index that knows proofs; only such indexes are then ranked by them.
         record: What they were fitted on, and how well they did.
     """
 
     weights: tuple[float, ...]
     bias: float
     encoder: str
+    proofs: bool
     record: dict[str, Any]
 
     def scores(self, candidates: Candidates) -> FloatArray:
@@ -145,7 +158,8 @@ def read_fusion(file: Path) -> LearnedFusion:
                 hint="fit it again: python -m training fusion",
             )
         weights = tuple(float(weight) for weight in content["weights"])
-        fusion = LearnedFusion(weights, float(content["bias"]), str(content["encoder"]), dict(content["record"]))
+        bias, encoder, record = float(content["bias"]), str(content["encoder"]), dict(content["record"])
+        fusion = LearnedFusion(weights, bias, encoder, content["proofs"] is True, record)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SidecarError(
             "bad_request", f"{file}: {error}", field="fusion", hint="fit it again: python -m training fusion"

@@ -30,7 +30,7 @@ from sidecar.select.environment import Environment, Environments, unknown_enviro
 from sidecar.select.formulas import rank_by_formula
 from sidecar.select.learned import Candidates, LearnedFusion, require_fit
 from sidecar.select.locality import LocalityRanking, Place, namespace_of
-from sidecar.select.proofs import ProofScope, rank_by_proofs
+from sidecar.select.proofs import ProofScope, StandIns, rank_by_proofs
 from sidecar.select.ranking import Ranking, rank
 from sidecar.select.request import (
     LocalPremise,
@@ -91,7 +91,8 @@ class PremiseSelector:
         batcher: Encodes goals and unknown premises; its encoder must be the one that the index was made with.
         embeddings: Cache for unknown premises.
         environments: Registry behind environment ids; without one every id is unknown.
-        fusion: Learned weights; without them methods are fused by reciprocal rank.
+        fusion: Learned weights; without them methods are fused by reciprocal rank, and where they were fitted with
+            proofs and the index has none, or the other way round.
         proofs: Whose proofs tell something; fewer than all only to measure what they are worth.
 
     Raises:
@@ -110,7 +111,7 @@ class PremiseSelector:
         index.require_encoder(batcher.encoder, "premises")
         if fusion is not None:
             require_fit(fusion, batcher.encoder)
-        self._fusion = fusion
+        self._fusion = fusion if fusion is not None and fusion.proofs == bool(len(index.proofs)) else None
         self._proofs: ProofScope = proofs
         self._index = index
         self._batcher = batcher
@@ -263,14 +264,14 @@ class PremiseSelector:
                 rankings["symbolic"] = rank(relevance, allowed, limit)
             if request.method == "fused" and len(self._index.proofs):
                 with clock.stage("proofs"):
-                    used = self._rank_by_proofs(request, relevance, allowed, limit)
+                    used = self._rank_by_proofs(request, relevance, allowed, blocks, limit)
                     if used is not None:
                         rankings["proofs"] = used
         if request.method == "locality" or (request.method == "fused" and (question.place.is_told or blocks)):
             with clock.stage("locality"):
                 scores = self._locality.scores(question.place, [block.places for block in blocks])
                 rankings["locality"] = rank(scores, allowed, limit)
-        if request.method == "fused" and self._fusion is None:
+        if request.method == "fused":
             with clock.stage("formula"):
                 stated = rank_by_formula(self._index, request.goal, allowed)
                 if stated is not None:
@@ -278,12 +279,13 @@ class PremiseSelector:
         return rankings
 
     def _rank_by_proofs(
-        self, request: PremiseRequest, relevance: FloatArray, allowed: BoolArray, limit: int
+        self, request: PremiseRequest, relevance: FloatArray, allowed: BoolArray, blocks: Sequence[Block], limit: int
     ) -> Ranking | None:
         size = self._index.size
         theorem = self._index.row(request.theorem) if request.theorem is not None else None
+        beside = StandIns.of([block.rows for block in blocks], size)
         proofs, scope = self._index.proofs, self._proofs
-        return rank_by_proofs(proofs, relevance[:size], allowed[:size], theorem, limit, scope=scope)
+        return rank_by_proofs(proofs, relevance[:size], allowed, theorem, limit, beside=beside, scope=scope)
 
     def _rank_by_vector(
         self,
@@ -325,10 +327,12 @@ class PremiseSelector:
                 candidates = Candidates.of(rankings, self._index.deprecated)
                 likely = self._fusion.scores(candidates)
                 best = np.lexsort((candidates.numbers, -likely))[: request.k]
-                numbers, scores = candidates.numbers[best].tolist(), likely[best].tolist()
+                shares = np.exp(likely - likely.max()) / np.exp(likely - likely.max()).sum()
+                numbers, scores = candidates.numbers[best].tolist(), shares[best].tolist()
             elif request.method == "fused":
-                # The neural ranking stays whole, so that nothing visible is missing when k is large.
-                whole = ("neural", "formula")
+                # The neural ranking stays whole, so that nothing visible is missing when k is large; those by formulas
+                # and by proofs hold nothing that nothing speaks for.
+                whole = ("neural", "formula", "proofs")
                 telling = {name: one.numbers if name in whole else _telling(one) for name, one in rankings.items()}
                 fused = fuse(telling, WEIGHTS, request.k, RANK_CONSTANT)
                 numbers, scores = [item.item for item in fused], [item.score for item in fused]

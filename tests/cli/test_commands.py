@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -294,23 +295,50 @@ def test_corpus_info_and_check(user: dict[str, str], tmp_path: Path) -> None:
     assert "Init.Classical.jsonl" in done.stderr
 
 
+LOST = "error: stdout: the answer cannot be written: No space left on device — make room, or send it elsewhere\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("buffered", ["", "1"])
 @pytest.mark.parametrize(
-    "words", [["--version"], ["corpus", "info", str(EXAMPLE)], ["corpus", "info", str(EXAMPLE), "--json"]]
+    ("words", "status", "said"),
+    [
+        (["--version"], 70, ""),
+        (["corpus", "info", str(EXAMPLE)], 70, ""),
+        (["corpus", "info", str(EXAMPLE), "--json"], 70, ""),
+        (["index", "info", "/no/such/folder", "--json"], 4, "error: index: "),
+    ],
 )
-def test_an_answer_that_does_not_fit_is_said_to_be_lost(user: dict[str, str], words: list[str]) -> None:
+def test_an_answer_that_does_not_fit_is_said_to_be_lost(
+    user: dict[str, str], words: list[str], status: int, said: str, buffered: str
+) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "sidecar", *words],
-            env=user,
+            env=user | {"PYTHONUNBUFFERED": buffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             timeout=120,
             check=False,
         )
+    assert done.returncode == status, done.stderr
+    assert done.stderr.endswith(LOST) and done.stderr.startswith(said or LOST)
+
+
+@pytest.mark.parametrize(("words", "status"), [(["--version"], 0), (["index", "info", "/no/such/folder"], 4)])
+def test_a_closed_stdout_takes_everything(user: dict[str, str], words: list[str], status: int) -> None:
+    command = shlex.join([sys.executable, "-m", "sidecar", *words])
+    done = subprocess.run(f"{command} >&-", shell=True, env=user, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status and "Traceback" not in done.stderr
+
+
+def test_a_file_that_grows_too_large_is_not_mistaken_for_stdout(user: dict[str, str], tmp_path: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "sidecar", "index", "build", str(EXAMPLE), "--encoder", "static"])
+    limited = f"ulimit -f 200; {command} --output {tmp_path / 'i'}"
+    done = subprocess.run(["bash", "-c", limited], env=user, capture_output=True, text=True, timeout=120)
     assert done.returncode == 70
-    assert done.stderr.startswith("error: stdout: the answer cannot be written: No space left on device — make room")
+    assert f"error: output: the index {tmp_path / 'i'} cannot be written: File too large" in done.stderr
 
 
 def test_an_answer_into_a_closed_pipe_ends_quietly(user: dict[str, str]) -> None:

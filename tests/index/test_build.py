@@ -368,6 +368,9 @@ class _Nothing:
     def fingerprint(self) -> str:
         return "nothing"
 
+    def source_fingerprint(self) -> str:
+        return "nothing"
+
 
 def test_a_corpus_without_declarations_is_refused(static: Encoder, tmp_path: Path) -> None:
     with pytest.raises(SidecarError, match="no declaration") as refused:

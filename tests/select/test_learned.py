@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ IMPORTS = ("Init.Data.Nat.Gcd",)
 
 def _fusion(encoder: str, **weights: float) -> LearnedFusion:
     named = {name.replace("_", " "): weight for name, weight in weights.items()}
-    return LearnedFusion(tuple(named.get(name, 0.0) for name in FEATURES), 0.0, encoder, {"goals": 3})
+    return LearnedFusion(tuple(named.get(name, 0.0) for name in FEATURES), 0.0, encoder, False, {"goals": 3})
 
 
 def test_features_say_what_each_method_says() -> None:
@@ -44,6 +45,8 @@ def test_features_say_what_each_method_says() -> None:
     assert told["neural score"] == pytest.approx([0.5, 0.9, 0.5])
     assert told["symbolic behind"] == pytest.approx([0.0, 0.6, 0.6])
     assert told["locality missing"] == [1.0, 1.0, 1.0]
+    assert told["neural late × symbolic late"] == [0.0, 0.0, 12.0]
+    assert (told["first late"], told["second late"]) == ([0.0, 0.0, 1.0], [1.0, 12.0, 12.0])
     assert told["deprecated"] == [0.0, 1.0, 0.0]
     assert told["beside the index"] == [0.0, 0.0, 1.0]
     assert Candidates.of({}, deprecated).features.shape == (0, len(FEATURES))
@@ -89,6 +92,10 @@ async def test_the_selector_goes_by_the_weights(room: Room, batcher: MicroBatche
         listed, candidates = await local.candidates(request)
         assert len(listed) == len(candidates.numbers) == len(set(listed))
         assert listed[-1] == "Mine.a"
+        # Weights that were fitted with proofs say nothing of an index without.
+        taught = replace(_fusion(batcher.encoder.fingerprint, beside_the_index=9.0), proofs=True)
+        answer = await PremiseSelector(room.index, batcher, embeddings, fusion=taught).select(request)
+        assert answer.premises == (await room.selector.select(request)).premises
     finally:
         embeddings.close()
 

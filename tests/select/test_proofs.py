@@ -21,8 +21,8 @@ from sidecar.index.index import Index
 from sidecar.index.proofs import ProofTable, write_proofs
 from sidecar.index.strings import StringTable, write_strings
 from sidecar.select.embeddings import PremiseEmbeddings
-from sidecar.select.proofs import DAMPING, NEIGHBOURS, ProofScope, rank_by_proofs
-from sidecar.select.request import PremiseAnswer, PremiseRequest
+from sidecar.select.proofs import DAMPING, NEIGHBOURS, ProofScope, StandIns, rank_by_proofs
+from sidecar.select.request import LocalPremise, PremiseAnswer, PremiseRequest
 from sidecar.select.selector import PremiseSelector
 from tests.select.conftest import CACHE_BYTES, names
 
@@ -98,6 +98,39 @@ async def test_what_cannot_be_seen_or_is_excluded_is_not_answered(
     assert UNLIKE not in names(excluded)
 
 
+async def test_a_vote_for_a_premise_of_the_file_counts_for_it(
+    taught: Index, batcher: MicroBatcher, tmp_path: Path
+) -> None:
+    # Who edits a file of the library sends its theorems anew; they are what the proofs of other files used.
+    mine = LocalPremise(UNLIKE, f"theorem {UNLIKE} (as bs cs : List α) : Eq (as ++ bs ++ cs) (as ++ (bs ++ cs))")
+    other = LocalPremise("Mine.new", "theorem Mine.new : True")
+    answer = await _ask(taught, batcher, tmp_path, k=32, premises=(other, mine))
+    (found,) = [premise for premise in answer.premises if premise.name == UNLIKE]
+    assert found.origin == "file" and found.ranks["proofs"] == 1
+
+
+async def test_equal_votes_count_too(encoder: Encoder, index: Index, batcher: MicroBatcher, tmp_path: Path) -> None:
+    proofs = tmp_path / "proofs.jsonl"
+    proofs.write_text(json.dumps({"name": "Nat.gcd_comm", "premises": ["Bool.and_comm", UNLIKE]}) + "\n")
+    build_index(open_corpus(EXAMPLE_FOLDER, proofs=proofs), tmp_path / "index", encoder)
+    with Index.open(tmp_path / "index") as taught:
+        answer = await _ask(taught, batcher, tmp_path / "cache", k=32)
+    assert {premise.name for premise in answer.premises if "proofs" in premise.ranks} == {"Bool.and_comm", UNLIKE}
+
+
+@given(blocks=st.lists(st.lists(st.integers(-1, 5), max_size=5), max_size=3))
+def test_what_stands_for_a_row_is_the_last_premise_of_its_name(blocks: list[list[int]]) -> None:
+    expected, number = {row: row for row in range(6)}, 6
+    for block in blocks:
+        # Within a block no name comes twice.
+        for row in dict.fromkeys(block):
+            expected[row] = number + block.index(row)
+        number += len(block)
+    found = StandIns.of([np.array(block, dtype=np.int64) for block in blocks], 6)
+    rows = np.arange(6)
+    assert found.numbers_of(rows).tolist() == [expected[row] for row in range(6)]
+
+
 async def test_fewer_proofs_for_a_measurement(taught: Index, batcher: MicroBatcher, tmp_path: Path) -> None:
     # `Nat.gcd_mul_lcm` alone needs `Bool.and_comm`, and no import of this module leads to it.
     imports = ("Init.Data.Bool", "Init.Data.Nat.Basic")
@@ -140,7 +173,14 @@ def test_votes_are_counted_as_said(
     write_strings(folder, "names", (str(row) for row in range(_ROWS)))
     given_proofs = [Proof(str(row), tuple(map(str, used))) for row, used in proofs.items()]
     write_proofs(folder, given_proofs, StringTable(folder, "names"), np.ones(_ROWS, dtype=np.bool_))
-    found = rank_by_proofs(ProofTable(folder), np.array(relevance, dtype=np.float32), np.array(allowed), theorem, limit)
+    found = rank_by_proofs(
+        ProofTable(folder),
+        np.array(relevance, dtype=np.float32),
+        np.array(allowed),
+        theorem,
+        limit,
+        beside=StandIns.of([], _ROWS),
+    )
 
     kept = {row: [each for each in used if each != row] for row, used in proofs.items() if row != theorem}
     similar = sorted(

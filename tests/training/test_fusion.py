@@ -33,20 +33,20 @@ def _answered(generator: np.random.Generator, number: int) -> Answered:
 def test_the_method_that_is_right_gets_the_weight() -> None:
     generator = np.random.default_rng(0)
     answered = [_answered(generator, number) for number in range(60)]
-    learned = fusion.fit(answered[:40], "encoder")
+    learned = fusion.fit(answered[:40], "encoder", proofs=False)
     judged = fusion.judge(answered[40:], learned)
     assert judged["learned"]["recall@16"] == judged["symbolic"]["recall@16"] == 1.0
     assert judged["neural"]["recall@16"] < 0.7
     assert judged["neural"]["recall@16"] <= judged["union"]["recall@16"] <= 1.0
     assert len(learned.weights) == len(FEATURES)
-    assert fusion.fit(answered[:40], "encoder") == learned
+    assert fusion.fit(answered[:40], "encoder", proofs=False) == learned
 
 
 def test_goals_without_any_right_candidate_teach_nothing() -> None:
     one = _answered(np.random.default_rng(0), 0)
     lost = Answered(one.example, ["other"] * len(one.names), one.candidates)
     with pytest.raises(SidecarError, match="none of 1 goals"):
-        fusion.fit([lost], "encoder")
+        fusion.fit([lost], "encoder", proofs=False)
 
 
 def test_weights_are_learned_from_an_index(tmp_path: Path) -> None:

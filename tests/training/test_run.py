@@ -166,7 +166,7 @@ def test_the_check_finds_what_is_evaluated_among_what_was_trained_on(
     chosen = sample(ExampleSource.open(data, "module").read("valid"), 3)
     for examples, fault in ((chosen, ""), (chosen[:2], "are not those of the validation part")):
         fitted = {"goals": 3, "digest": examples_digest(examples)}
-        LearnedFusion((0.0,) * len(FEATURES), 0.0, "encoder", fitted).write(tmp_path / "fusion.json")
+        LearnedFusion((0.0,) * len(FEATURES), 0.0, "encoder", True, fitted).write(tmp_path / "fusion.json")
         assert fault in faults()
         assert bool(faults()) == bool(fault)
 

@@ -10,6 +10,7 @@ import gzip
 import json
 from pathlib import Path
 
+from sidecar.errors import SidecarError
 from training.data.decontamination import Decontamination, Removed
 from training.data.sources import ExampleSource
 
@@ -25,8 +26,12 @@ def write_proofs(source: ExampleSource, file: Path) -> Removed:
         What was kept and what was taken out.
 
     Raises:
-        SidecarError: What the readers raise.
+        SidecarError: What the readers raise; `bad_request` for a place where no such file can be.
     """
+    if not file.name.endswith(".jsonl.gz"):
+        raise SidecarError("bad_request", f"{file} is packed: its name must end so", field="output", hint="*.jsonl.gz")
+    if file.exists() and not file.is_file():
+        raise SidecarError("bad_request", f"{file} is no file", field="output", hint="choose another name")
     filter_ = Decontamination(example for part in ("valid", "test") for example in source.read(part))
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f"{file.name}.part")

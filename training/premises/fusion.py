@@ -44,7 +44,7 @@ STEPS: Final = 200
 HELD_OUT: Final = 5
 """One module in so many is kept out of fitting, to say how well it works."""
 
-DEPTHS: Final = (16, 32)
+DEPTHS: Final = (1, 16, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def question(example: PremiseExample, contexts: FileContexts, k: int, method: Me
     )
 
 
-def fit(answered: Sequence[Answered], encoder: str) -> LearnedFusion:
+def fit(answered: Sequence[Answered], encoder: str, *, proofs: bool) -> LearnedFusion:
     """Fit the weights; every goal weighs the same, however many premises it has.
 
     What is maximised is the mean logarithm of the share that each right candidate has of the softmax over all
@@ -90,6 +90,7 @@ def fit(answered: Sequence[Answered], encoder: str) -> LearnedFusion:
     Args:
         answered: Goals; one without any right candidate teaches nothing.
         encoder: Fingerprint of the encoder.
+        proofs: Whether the index knows proofs.
 
     Raises:
         SidecarError: `bad_request` when no goal has a right candidate.
@@ -132,14 +133,18 @@ def fit(answered: Sequence[Answered], encoder: str) -> LearnedFusion:
 
     optimizer.step(loss)
     learned = weights.detach().numpy().astype(np.float64) / spread
-    return LearnedFusion(tuple(learned.tolist()), float(-mean @ learned), encoder, {})
+    return LearnedFusion(tuple(learned.tolist()), float(-mean @ learned), encoder, proofs, {})
 
 
 _EARLY: Final = [number for number, name in enumerate(FEATURES) if name.endswith(" early") and "×" not in name]
 
 
 def judge(answered: Sequence[Answered], fusion: LearnedFusion) -> dict[str, dict[str, float]]:
-    """Mean recall at `DEPTHS` of the learned order, of single methods, of two taken in turns, and of the default."""
+    """Mean recall at `DEPTHS` and mean reciprocal rank of the learned order, of single methods, and of other fusions.
+
+    These are `union`, neural and symbolic in turns, and `reciprocal`, by rank with the weights of the selector (without
+    its care for replacements of what is deprecated).
+    """
     ways: dict[str, Any] = {
         "learned": lambda one: np.argsort(-fusion.scores(one.candidates), kind="stable"),
         "neural": lambda one: _by(one, "neural"),
@@ -149,10 +154,13 @@ def judge(answered: Sequence[Answered], fusion: LearnedFusion) -> dict[str, dict
     }
     found: dict[str, dict[str, float]] = {}
     for way, order_of in ways.items():
+        right = [one.right[order_of(one)] for one in answered]
         found[way] = {}
         for k in DEPTHS:
-            values = [float(one.right[order_of(one)[:k]].sum()) / len(one.example.gold) for one in answered]
-            found[way][f"recall@{k}"] = round(float(np.mean(values)), 4) if values else 0.0
+            shares = [float(hits[:k].sum()) / len(one.example.gold) for hits, one in zip(right, answered, strict=True)]
+            found[way][f"recall@{k}"] = round(float(np.mean(shares)), 4) if shares else 0.0
+        first = [1 / (1 + int(hits.argmax())) if hits.any() else 0.0 for hits in right]
+        found[way]["mrr"] = round(float(np.mean(first)), 4) if first else 0.0
     return found
 
 
@@ -162,7 +170,7 @@ def _by(one: Answered, method: str) -> npt.NDArray[np.int64]:
 
 
 def _by_reciprocal_rank(one: Answered) -> npt.NDArray[np.int64]:
-    """As the selector fuses without learned weights, but for formulas, which are no feature."""
+    """As the selector fuses without learned weights."""
     scores = np.zeros(len(one.names))
     for method in METHODS:
         missing = one.candidates.features[:, FEATURES.index(f"{method} missing")] > 0
@@ -210,16 +218,17 @@ def learn(folder: Path, corpus: Path, examples: Sequence[PremiseExample], *, thr
     with Index.open(folder, threads=threads) as index:
         answered = asyncio.run(answer(index, corpus, examples, threads=threads))
         fingerprint = load_encoder(index.manifest.encoder_name, threads=threads).fingerprint
+        proofs = bool(len(index.proofs))
     kept = [one for one in answered if not _held_out(one.example)]
     held_out = [one for one in answered if _held_out(one.example)]
-    judged = judge(held_out, fit(kept, fingerprint)) if kept and held_out else {}
-    fusion = fit(answered, fingerprint)
+    judged = judge(held_out, fit(kept, fingerprint, proofs=proofs)) if kept and held_out else {}
+    fusion = fit(answered, fingerprint, proofs=proofs)
     record = {
         "goals": len(answered),
         "digest": examples_digest(examples),
         "held_out": {"goals": len(held_out), "fitted_on": len(kept), "figures": judged},
     }
-    return LearnedFusion(fusion.weights, fusion.bias, fusion.encoder, record)
+    return LearnedFusion(fusion.weights, fusion.bias, fusion.encoder, proofs, record)
 
 
 def _held_out(example: PremiseExample) -> bool:
