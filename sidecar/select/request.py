@@ -153,8 +153,8 @@ class PremiseAnswer:
         revision: Revision of the index that answered.
         visible: How many premises could have been answered.
         timings: Milliseconds by stage (`normalise`, `embed`, `encode`, `neural`, `symbolic`, `proofs`, `locality`,
-            `formula`, `fuse`, `other`) and `total`. Encoding overlaps the stages of other rankings, so stages may add up
-            to more.
+            `formula`, `fuse`, `other`) and `total`. Encoding overlaps the stages of other rankings, so stages may add
+            up to more.
     """
 
     premises: tuple[SelectedPremise, ...]
