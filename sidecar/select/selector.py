@@ -326,6 +326,10 @@ class PremiseSelector:
             if request.method == "fused" and self._fusion is not None:
                 candidates = Candidates.of(rankings, self._index.deprecated)
                 likely = self._fusion.scores(candidates)
+                if "formula" in rankings:
+                    # No theorem's proof cites what states that theorem, so nothing learned knows that this closes a goal.
+                    stated = np.searchsorted(candidates.numbers, rankings["formula"].numbers[0])
+                    likely[stated] = np.nextafter(likely.max(), np.float32(np.inf))
                 best = np.lexsort((candidates.numbers, -likely))[: request.k]
                 shares = np.exp(likely - likely.max()) / np.exp(likely - likely.max()).sum()
                 numbers, scores = candidates.numbers[best].tolist(), shares[best].tolist()
