@@ -327,7 +327,7 @@ class PremiseSelector:
                 candidates = Candidates.of(rankings, self._index.deprecated)
                 likely = self._fusion.scores(candidates)
                 if "formula" in rankings:
-                    # No theorem's proof cites what states that theorem, so nothing learned knows that this closes a goal.
+                    # No proof cites what states its theorem, so what was learned does not know that this closes a goal.
                     stated = np.searchsorted(candidates.numbers, rankings["formula"].numbers[0])
                     likely[stated] = np.nextafter(likely.max(), np.float32(np.inf))
                 best = np.lexsort((candidates.numbers, -likely))[: request.k]
