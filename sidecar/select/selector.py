@@ -328,8 +328,8 @@ class PremiseSelector:
                 likely = self._fusion.scores(candidates)
                 if "formula" in rankings:
                     # No proof cites what states its theorem, so what was learned does not know that this closes a goal.
-                    stated = np.searchsorted(candidates.numbers, rankings["formula"].numbers[0])
-                    likely[stated] = np.nextafter(likely.max(), np.float32(np.inf))
+                    stated = np.searchsorted(candidates.numbers, rankings["formula"].numbers)
+                    likely[stated[likely[stated].argmax()]] = np.nextafter(likely.max(), np.float32(np.inf))
                 best = np.lexsort((candidates.numbers, -likely))[: request.k]
                 shares = np.exp(likely - likely.max()) / np.exp(likely - likely.max()).sum()
                 numbers, scores = candidates.numbers[best].tolist(), shares[best].tolist()
