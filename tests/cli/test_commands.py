@@ -125,6 +125,10 @@ def test_proofs_are_given_to_an_index_and_missed_when_they_are_gone(
     assert run(user, "index", "verify", str(copy)).returncode == 0
     done = run(user, "index", "update", str(copy), str(EXAMPLE))
     assert done.returncode == 0 and "knows no proofs any more" in done.stderr
+    proofs.write_text('{"name": "Of.another", "premises": ["Library.altogether"]}\n')
+    words = ["--encoder", "static", "--output", str(tmp_path / "other"), "--proofs", str(proofs)]
+    done = run(user, "index", "build", str(EXAMPLE), *words)
+    assert done.returncode == 0 and f"{proofs} tells nothing" in done.stderr
 
 
 @pytest.mark.parametrize(

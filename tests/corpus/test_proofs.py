@@ -108,6 +108,14 @@ def test_a_packed_list_that_is_cut_off_is_named(tmp_path: Path) -> None:
         list(ProofLists(file).proofs())
 
 
+def test_lists_in_a_folder_go_before_an_extraction_below_it(tmp_path: Path) -> None:
+    (tmp_path / "list.jsonl.gz").write_bytes(gzip.compress(_lines(*ROWS)))
+    _extraction(tmp_path / "old")
+    assert list(ProofLists(tmp_path).proofs()) == PROOFS
+    (tmp_path / "list.jsonl.gz").unlink()
+    assert list(ProofLists(tmp_path).proofs()) == [Proof("A.b", ("A.a",)), Proof("A.b", ("A.z",))]
+
+
 @pytest.mark.parametrize("path", ["nowhere", "empty", "empty/note.txt"])
 def test_a_path_without_lists_is_refused(tmp_path: Path, path: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 
 from sidecar.corpus.source import open_corpus
 from sidecar.encoder.base import Encoder
+from sidecar.errors import SidecarError
 from sidecar.index.build import build_index, update_index
 from sidecar.index.index import Index
+from sidecar.index.manifest import Manifest, file_entry
 from sidecar.index.verify import verify_index
 from tests.index.made_up import CountingEncoder, library, write_library
 
@@ -83,3 +86,48 @@ def test_new_proofs_need_no_encoding(made: Path, static: Encoder, tmp_path: Path
         assert _known(index) == {names[0]: names[1:3]}
     # Without the list the proofs are gone, and the answer shows it.
     assert update_index(folder, open_corpus(made), encoder).as_wire()["proofs"] == 0
+
+
+def test_a_fault_in_the_list_is_met_before_anything_is_encoded(made: Path, static: Encoder, tmp_path: Path) -> None:
+    proofs = tmp_path / "p.jsonl"
+    proofs.write_text('{"name": "a", "premises": []}\nrubbish\n')
+    encoder = CountingEncoder(static)
+    with pytest.raises(SidecarError, match=r"p\.jsonl:2: not a row of JSON"):
+        build_index(open_corpus(made, proofs=proofs), tmp_path / "i", encoder)
+    assert encoder.texts == []
+
+
+def test_a_build_that_was_interrupted_goes_on_with_other_proofs(made: Path, static: Encoder, tmp_path: Path) -> None:
+    names = [row["name"] for row in library(200)["Made.Basic"]]
+    first, second = (_list(tmp_path / f"{n}.jsonl", [(names[0], names[1 : 1 + n])]) for n in (1, 2))
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for step in ("write_tables", "publish"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"sidecar.index.build.{step}", fail)
+            with pytest.raises(KeyboardInterrupt):
+                build_index(open_corpus(made, proofs=first), tmp_path / step, static)
+        encoder = CountingEncoder(static)
+        build_index(open_corpus(made, proofs=second), tmp_path / step, encoder)
+        if step == "write_tables":
+            assert encoder.texts == []
+        with Index.open(tmp_path / step) as index:
+            assert _known(index) == {names[0]: names[1:3]}
+        assert verify_index(tmp_path / step, static) == []
+
+
+@pytest.mark.parametrize("row", [-1, 10**6])
+def test_rows_that_the_index_cannot_have_are_met_when_it_is_opened(
+    made: Path, static: Encoder, tmp_path: Path, row: int
+) -> None:
+    names = [each["name"] for each in library(200)["Made.Basic"]]
+    folder = tmp_path / "i"
+    build_index(open_corpus(made, proofs=_list(tmp_path / "p.jsonl", [(names[0], names[1:3])])), folder, static)
+    values = folder / "proofs.values.npy"
+    np.save(values, np.array([row, 1], dtype=np.int32))
+    manifest = Manifest.read(folder)
+    replace(manifest, files={**manifest.files, values.name: file_entry(values)}).write(folder)
+    with pytest.raises(SidecarError, match=r"proofs\.values\.npy holds rows outside 0 to"):
+        Index.open(folder)

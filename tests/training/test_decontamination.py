@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sidecar.corpus.proofs import ProofLists
 from sidecar.corpus.records import Proof
+from sidecar.errors import SidecarError
 from sidecar.text.goal import parse_goal
 from training.check import overlaps
 from training.data.decontamination import Decontamination, plain_target
@@ -76,6 +77,11 @@ def test_a_list_of_proofs_for_an_index_holds_nothing_that_is_asked(tmp_path: Pat
     first = file.read_bytes()
     write_proofs(ExampleSource.open(data, "module"), file)
     assert file.read_bytes() == first and [each.name for each in file.parent.iterdir()] == [file.name]
+    (tmp_path / "folder.jsonl.gz").mkdir()
+    for place in ("plain.jsonl", "folder.jsonl.gz"):
+        with pytest.raises(SidecarError, match=place) as refused:
+            write_proofs(ExampleSource.open(data, "module"), tmp_path / place)
+        assert refused.value.field == "output"
 
 
 def test_other_states_go_through_untouched() -> None:
