@@ -48,6 +48,13 @@ class SparseRows:
     def __getitem__(self, row: int) -> IntArray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
+    def take(self, rows: npt.NDArray[np.int64]) -> tuple[IntArray, npt.NDArray[np.int64]]:
+        """The entries of several rows one after another, and how many each has."""
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        before = np.cumsum(lengths) - lengths
+        return self.values[np.repeat(starts - before, lengths) + np.arange(lengths.sum())], lengths
+
     def span(self, row: int) -> slice:
         """Where the entries of a row lie in `values` and in arrays beside it."""
         return slice(int(self.offsets[row]), int(self.offsets[row + 1]))

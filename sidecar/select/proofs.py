@@ -99,10 +99,10 @@ def rank_by_proofs(
     similar = theorems[neighbours.numbers[neighbours.scores > 0]]
     if not len(similar):
         return None
-    used = [proofs.premises_of[row] for row in similar.tolist()]
+    used, lengths = proofs.premises_of.take(similar)
     say = np.reciprocal(DAMPING + np.arange(1, len(similar) + 1))
-    votes = np.repeat(say, [len(rows) for rows in used])
-    rows, places = np.unique(np.concatenate(used).astype(np.int64), return_inverse=True)
+    votes = np.repeat(say, lengths)
+    rows, places = np.unique(used.astype(np.int64), return_inverse=True)
     sums = np.bincount(places, weights=votes)
     numbers = beside.numbers_of(rows)
     numbers, sums = numbers[allowed[numbers]], sums[allowed[numbers]]

@@ -37,3 +37,12 @@ def test_rows_come_back_from_disk(tmp_path: Path) -> None:
     rows.save(tmp_path, "t")
     again = SparseRows.load(tmp_path, "t")
     assert [again[row].tolist() for row in range(len(again))] == [[5, 1], [], [3]]
+
+
+def test_several_rows_are_taken_as_one_by_one() -> None:
+    lists = [[3, 1], [], [2], [5, 5, 0], []]
+    rows = SparseRows(offsets_of(np.array([len(each) for each in lists])), np.concatenate(lists).astype(np.int32))
+    for chosen in ([], [1], [3, 0, 4, 3], [0, 1, 2, 3, 4]):
+        values, lengths = rows.take(np.array(chosen, dtype=np.int64))
+        assert values.tolist() == [value for row in chosen for value in lists[row]]
+        assert lengths.tolist() == [len(lists[row]) for row in chosen]
