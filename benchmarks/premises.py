@@ -209,7 +209,8 @@ async def taught(index: Index, asked: Asked, systems: Systems, threads: int, lab
         fusing = {f"fused {name}": selector}
         for said, scope in scopes.items():
             fusing[f"fused {name}{said}"] = PremiseSelector(index, batcher, embeddings, proofs=scope)
-        for said, scope in {"": "all", **scopes}.items() if fusion is not None else ():
+        fitting = fusion is not None and fusion.proofs == bool(len(index.proofs))
+        for said, scope in {"": "all", **scopes}.items() if fitting else ():
             if scope != "none":
                 fusing[f"learned {name}{said}"] = PremiseSelector(
                     index, batcher, embeddings, fusion=fusion, proofs=scope

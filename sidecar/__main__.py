@@ -41,12 +41,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         raise SystemExit(130) from None
-    except BrokenPipeError:
-        from sidecar.cli.output import give_stdout_up
-
-        # The reader of our answer (head, less) has seen enough; say nothing.
-        give_stdout_up()
-        raise SystemExit(0) from None
 
 
 if __name__ == "__main__":

@@ -23,34 +23,39 @@ class _Answers:
     """Stdout, on which a write that fails is an error that says so.
 
     The stream is wrapped because a write may fail wherever a buffer is full, and an `OSError` does not tell for which
-    of the open files.
+    of the open files. What is lost is said again at every later write and flush: libraries that try whether a stream
+    can be written to swallow the first error. A reader that went away (head, less) has seen enough and loses nothing.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._lost: SidecarError | None = None
 
     def write(self, text: str) -> int:
-        with _said_to_be_lost():
-            return self._stream.write(text)
+        with self._said_to_be_lost():
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        with _said_to_be_lost():
+        with self._said_to_be_lost():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-
-@contextlib.contextmanager
-def _said_to_be_lost() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        give_stdout_up()
-        detail = f"the answer cannot be written: {error.strerror or error}"
-        raise SidecarError("internal", detail, field="stdout", hint="make room, or send it elsewhere") from error
+    @contextlib.contextmanager
+    def _said_to_be_lost(self) -> Iterator[None]:
+        if self._lost is not None:
+            raise self._lost
+        try:
+            yield
+        except BrokenPipeError:
+            give_stdout_up()
+        except OSError as error:
+            give_stdout_up()
+            detail = f"the answer cannot be written: {error.strerror or error}"
+            self._lost = SidecarError("internal", detail, field="stdout", hint="make room, or send it elsewhere")
+            raise self._lost from error
 
 
 def give_stdout_up() -> None:
@@ -137,8 +142,8 @@ def fail(error: SidecarError, *, as_json: bool) -> NoReturn:
             sys.stdout.flush()
         else:
             sys.stderr.write(f"error: {error}\n")
-    except BrokenPipeError:
-        give_stdout_up()
     except SidecarError as lost:
         sys.stderr.write(f"error: {error}\nerror: {lost}\n")
+    # What is lost has been said; the interpreter, which flushes as it ends, need not say it again.
+    sys.stdout = sys.__stdout__
     raise SystemExit(error.exit_status)

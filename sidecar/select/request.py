@@ -117,7 +117,8 @@ class SelectedPremise:
 
     Attributes:
         name: Full name.
-        score: Falls with the rank; comparable within one answer only (and, for one method and index, between answers).
+        score: Never rises with the rank; comparable within one answer only (and, for one method and index, between
+            answers).
         origin: See `Origin`.
         kind: Kind of declaration, or None where a text does not say it.
         module: Module that declares it, or None where it is not known.

@@ -308,6 +308,7 @@ LOST = "error: stdout: the answer cannot be written: No space left on device —
     ("words", "status", "said"),
     [
         (["--version"], 70, ""),
+        (["--help"], 70, ""),
         (["corpus", "info", str(EXAMPLE)], 70, ""),
         (["corpus", "info", str(EXAMPLE), "--json"], 70, ""),
         (["index", "info", "/no/such/folder", "--json"], 4, "error: index: "),
@@ -335,6 +336,15 @@ def test_a_closed_stdout_takes_everything(user: dict[str, str], words: list[str]
     command = shlex.join([sys.executable, "-m", "sidecar", *words])
     done = subprocess.run(f"{command} >&-", shell=True, env=user, capture_output=True, text=True, timeout=120)
     assert done.returncode == status and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--version", "--help", f"corpus info {EXAMPLE} --json"])
+def test_a_reader_that_went_away_changes_no_status(user: dict[str, str], words: str, buffered: str) -> None:
+    command = f"set -o pipefail; {sys.executable} -m sidecar {words} | true"
+    environment = user | {"PYTHONUNBUFFERED": buffered}
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_file_that_grows_too_large_is_not_mistaken_for_stdout(user: dict[str, str], tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _by(one: Answered, method: str) -> npt.NDArray[np.int64]:
 
 
 def _by_reciprocal_rank(one: Answered) -> npt.NDArray[np.int64]:
-    """As the selector fuses without learned weights."""
+    """Nearly as the selector fuses without learned weights; it also leaves out what a method knows nothing of."""
     scores = np.zeros(len(one.names))
     for method in METHODS:
         missing = one.candidates.features[:, FEATURES.index(f"{method} missing")] > 0
