@@ -2,8 +2,8 @@
 
 In: how much each theorem has in common with the goal, and the proofs of the index. Out: what these proofs use, the
 premise of many and of the most similar ones first (nearest neighbours, as in C. Kaliszyk and J. Urban, MizAR 40 for
-Mizar 40, Journal of Automated Reasoning 55, 2015, section 3). A lemma that closes a goal need not look like it;
-the other rankings only find what does.
+Mizar 40, Journal of Automated Reasoning 55, 2015). A lemma that closes a goal need not look like it; the other rankings
+only find what does.
 
 A theorem that the goal cannot see tells as much about how such goals are proved as one that it can; only what is
 answered must be visible.

@@ -22,6 +22,7 @@ from sidecar.encoder.base import FloatMatrix
 from sidecar.encoder.batcher import MicroBatcher
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
+from sidecar.fusion import fuse
 from sidecar.index.index import Index
 from sidecar.progress import Progress
 from sidecar.select.embeddings import PremiseEmbeddings
@@ -171,13 +172,13 @@ def _by(one: Answered, method: str) -> npt.NDArray[np.int64]:
 
 def _by_reciprocal_rank(one: Answered) -> npt.NDArray[np.int64]:
     """Nearly as the selector fuses without learned weights; it also leaves out what a method knows nothing of."""
-    scores = np.zeros(len(one.names))
+    rankings = {}
     for method in METHODS:
-        missing = one.candidates.features[:, FEATURES.index(f"{method} missing")] > 0
-        early = one.candidates.features[:, FEATURES.index(f"{method} early")]
-        ranks = 1 / np.where(missing, np.inf, early) - EARLY
-        scores += np.where(missing, 0.0, WEIGHTS[method] / (RANK_CONSTANT + ranks))
-    return np.argsort(-scores, kind="stable").astype(np.int64)
+        ranked = np.flatnonzero(one.candidates.features[:, FEATURES.index(f"{method} missing")] == 0)
+        early = one.candidates.features[ranked, FEATURES.index(f"{method} early")]
+        rankings[method] = ranked[np.argsort(-early, kind="stable")]
+    fused = fuse(rankings, WEIGHTS, len(one.names), RANK_CONSTANT)
+    return np.array([item.item for item in fused], dtype=np.int64)
 
 
 def _in_turns(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
