@@ -56,3 +56,12 @@ def model_threads(wish: int) -> int:
         wish: A number of threads, or 0 for the default: half the usable cores, at most 4.
     """
     return wish if wish > 0 else max(1, min(4, usable_cores() // 2))
+
+
+def training_threads() -> int:
+    """Threads for a training run: those of OMP_NUM_THREADS, which torchrun sets for each rank, else every usable core.
+
+    The order of float sums follows from this number, so a run that is resumed needs the same one again.
+    """
+    wish = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wish) if wish.isdecimal() and int(wish) > 0 else usable_cores()

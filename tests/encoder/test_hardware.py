@@ -54,6 +54,15 @@ def test_the_default_is_half_the_cores_and_at_most_four(
     assert threads.model_threads(7) == 7
 
 
+@pytest.mark.parametrize(("wish", "expected"), [("3", 3), ("", 6), ("0", 6), ("4,2", 6)])
+def test_training_takes_every_core_or_what_torchrun_sets(
+    wish: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "usable_cores", lambda: 6)
+    monkeypatch.setenv("OMP_NUM_THREADS", wish)
+    assert threads.training_threads() == expected
+
+
 def test_threads_sleep_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_WAIT_POLICY", "KMP_BLOCKTIME", "TOKENIZERS_PARALLELISM"):
         monkeypatch.delenv(name, raising=False)

@@ -99,6 +99,8 @@ def test_training_makes_the_loss_fall_and_the_probe_rise(finished: Path) -> None
 def test_a_resumed_run_has_the_losses_and_weights_of_one_that_was_not_interrupted(world: Path, finished: Path) -> None:
     output = world / "interrupted"
     shutil.copytree(finished, output)
+    # An encoder's threads, which are fewer than those of training, must not become those of the resumed run.
+    load_encoder(str(finished / MODEL), threads=1).encode(["ring"], "goal")
     # As if it had been stopped after the checkpoint at step 4, in the middle of a line of metrics.
     shutil.rmtree(output / MODEL)
     shutil.rmtree(output / "checkpoints" / "checkpoint-7")

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from sidecar.encoder.threads import training_threads
 from sidecar.errors import SidecarError
 from training.data.examples import PremiseExample
 
@@ -59,7 +60,7 @@ def machine() -> str:
 
     if torch.cuda.is_available():
         return f"{torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}"
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    return f"{platform.machine()} CPU, {training_threads()} threads"
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

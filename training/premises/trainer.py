@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from sidecar.encoder.threads import training_threads
 from sidecar.errors import SidecarError
 from sidecar.progress import Progress
 from training.premises.batches import Batches
@@ -265,6 +266,8 @@ def fit(trainer: PremiseTrainer, write_model: Callable[[Path], None], checkpoint
         write_model: Writes the encoder that a checkpoint holds into a folder.
         checkpoint: Checkpoint to go on from, if there is one.
     """
+    # An encoder that was used before, for the documents of a tower say, left the number of its own threads.
+    torch.set_num_threads(training_threads())
     trainer.write_model = write_model
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
