@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -65,3 +67,39 @@ def training_threads() -> int:
     """
     wish = os.environ.get("OMP_NUM_THREADS", "")
     return int(wish) if wish.isdecimal() and int(wish) > 0 else usable_cores()
+
+
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Torch uses this many threads in the calling thread for a while, and then as many as before.
+
+    OpenMP keeps the number for each calling thread, where training, another encoder or a search wants another one: what
+    is not put back changes their speed, and the last digits of their sums.
+
+    Args:
+        number: Threads; 0 changes nothing.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    if number in (0, before):
+        yield
+        return
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def faiss_threads(number: int) -> Iterator[None]:
+    """The same for FAISS; where both came with one OpenMP, it is torch's number that is changed and put back."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(number)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

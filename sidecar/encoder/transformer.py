@@ -20,7 +20,7 @@ from sidecar.encoder.folder import EncoderDescription, Pooling, fingerprint, fol
 from sidecar.encoder.graphs import BATCH_SIZES, CudaGraphRecorder, Forward, GraphedForward
 from sidecar.encoder.hardware import has_fast_bfloat16
 from sidecar.encoder.packed import Hidden, packed_hidden
-from sidecar.encoder.threads import model_threads
+from sidecar.encoder.threads import model_threads, torch_threads
 from sidecar.encoder.vectors import unit_rows
 from sidecar.errors import SidecarError
 
@@ -127,9 +127,6 @@ class TransformerEncoder:
         """See `Encoder.encode`."""
         import torch
 
-        if self._threads and torch.get_num_threads() != self._threads:
-            # OpenMP keeps this number for each calling thread, and another encoder may have set it since.
-            torch.set_num_threads(self._threads)
         rows = self._tokenizer.rows_behind(texts, self._description.prompts_of(texts, purpose))
         batches = plan(
             [len(row) for row in rows],
@@ -138,7 +135,7 @@ class TransformerEncoder:
             texts_per_batch=self._batching.texts if purpose == "declaration" else self._batching.queries,
         )
         vectors = np.zeros((len(rows), self._dimension), dtype=np.float32)
-        with torch.inference_mode():
+        with torch_threads(self._threads), torch.inference_mode():
             for batch in batches:
                 numbers, mask = _tensors([rows[row] for row in batch.rows], batch.length)
                 pooled = self._forward(numbers.to(self._device), mask.to(self._device))

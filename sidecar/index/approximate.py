@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sidecar.encoder.threads import faiss_threads
 from sidecar.index.exact import BoolArray, ExactSearch, FloatArray, HalfMatrix, RowArray, padded
 
 APPROXIMATE_ROWS = 1_000_000
@@ -52,14 +53,14 @@ def build_lists(matrix: HalfMatrix, file: Path, threads: int) -> None:
     rows, dimension = matrix.shape
     lists = list_count(rows)
     chosen = np.sort(np.random.default_rng(0).choice(rows, min(rows, lists * TRAINING_ROWS_PER_LIST), replace=False))
-    faiss.omp_set_num_threads(threads)
     quantizer = faiss.IndexFlatIP(dimension)
     index = faiss.IndexIVFScalarQuantizer(
         quantizer, dimension, lists, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
     )
-    index.train(matrix[chosen].astype(np.float32))
-    for start in range(0, rows, _BLOCK):
-        index.add(matrix[start : start + _BLOCK].astype(np.float32))
+    with faiss_threads(threads):
+        index.train(matrix[chosen].astype(np.float32))
+        for start in range(0, rows, _BLOCK):
+            index.add(matrix[start : start + _BLOCK].astype(np.float32))
     faiss.write_index(index, str(file))
 
 
@@ -90,8 +91,8 @@ class ApproximateSearch:
             return self._exact.search(queries, k, mask)
         selector = None if mask is None else faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
         parameters = faiss.SearchParametersIVF(nprobe=self._probes, sel=selector)
-        faiss.omp_set_num_threads(1)
-        _, candidates = self._index.search(queries, wanted, params=parameters)
+        with faiss_threads(1):
+            _, candidates = self._index.search(queries, wanted, params=parameters)
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for place, found in enumerate(candidates):

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from sidecar.encoder.threads import faiss_threads
 from sidecar.index.codes import FINE_STEPS, QueryCodes, VectorCodes
 from sidecar.index.products import CodeProducts, ProductArray, can_multiply
 
@@ -333,10 +334,9 @@ def _search(view: Any, queries: FloatArray, wanted: int, selector: Any = None) -
     """What FAISS finds in a view."""
     import faiss
 
-    # OpenMP counts threads by calling thread, so this touches no other caller.
-    faiss.omp_set_num_threads(1)
     parameters = None if selector is None else faiss.SearchParameters(sel=selector)
-    scores, rows = view.search(queries, wanted, params=parameters)
+    with faiss_threads(1):
+        scores, rows = view.search(queries, wanted, params=parameters)
     return scores, rows
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sidecar.encoder.load import HUB, hub_folder
-from sidecar.encoder.threads import model_threads
+from sidecar.encoder.threads import model_threads, torch_threads
 from sidecar.errors import SidecarError
 
 BATCH: Final = 8
@@ -84,10 +84,6 @@ class CrossEncoderReranker:
 
     def score(self, query: str, texts: Sequence[str], stop: threading.Event) -> list[float]:
         """The same in this thread; ends early, with less, when `stop` is set."""
-        import torch
-
-        if self._threads and torch.get_num_threads() != self._threads:
-            torch.set_num_threads(self._threads)
         # Texts of one length share a pass without padding.
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         found = [0.0] * len(texts)
@@ -96,7 +92,8 @@ class CrossEncoderReranker:
                 return []
             places = order[start : start + BATCH]
             pairs = [(query, texts[place]) for place in places]
-            scores = self._model.predict(pairs, prompt=self._prompt, batch_size=BATCH, show_progress_bar=False)
+            with torch_threads(self._threads):
+                scores = self._model.predict(pairs, prompt=self._prompt, batch_size=BATCH, show_progress_bar=False)
             for place, score in zip(places, scores.tolist(), strict=True):
                 found[place] = float(score)
         return found

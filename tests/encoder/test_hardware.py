@@ -63,6 +63,17 @@ def test_training_takes_every_core_or_what_torchrun_sets(
     assert threads.training_threads() == expected
 
 
+def test_a_number_of_threads_lasts_for_a_while_in_one_thread() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    for use in (threads.torch_threads, threads.faiss_threads):
+        with pytest.raises(KeyError), use(before + 2):
+            assert use is threads.faiss_threads or torch.get_num_threads() == before + 2
+            raise KeyError
+        assert torch.get_num_threads() == before
+
+
 def test_threads_sleep_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_WAIT_POLICY", "KMP_BLOCKTIME", "TOKENIZERS_PARALLELISM"):
         monkeypatch.delenv(name, raising=False)

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from sidecar.encoder.threads import training_threads
+from sidecar.encoder.threads import torch_threads, training_threads
 from sidecar.errors import SidecarError
 from sidecar.progress import Progress
 from training.premises.batches import Batches
@@ -266,11 +266,10 @@ def fit(trainer: PremiseTrainer, write_model: Callable[[Path], None], checkpoint
         write_model: Writes the encoder that a checkpoint holds into a folder.
         checkpoint: Checkpoint to go on from, if there is one.
     """
-    # An encoder that was used before, for the documents of a tower say, left the number of its own threads.
-    torch.set_num_threads(training_threads())
     trainer.write_model = write_model
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    with torch_threads(training_threads()):
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
 
 
 def divided(order: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
