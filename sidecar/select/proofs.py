@@ -72,7 +72,7 @@ def rank_by_proofs(
     proofs: ProofTable,
     relevance: FloatArray,
     allowed: BoolArray,
-    theorem: int | None,
+    silent: IntArray,
     limit: int,
     *,
     beside: StandIns,
@@ -84,7 +84,7 @@ def rank_by_proofs(
         proofs: See `ProofTable`.
         relevance: float32, shape (rows,): what each row has in common with the goal; 0 for nothing.
         allowed: bool, shape (rows + premises beside the index,): which premises may be answered.
-        theorem: Row of the theorem that the goal is of, whose own proof must tell nothing.
+        silent: Rows whose proofs must tell nothing: the theorem that the goal is of, what is not wanted.
         limit: Most premises to return.
         beside: A proof that uses a row speaks for what stands in its place.
         scope: Whose proofs tell something.
@@ -93,8 +93,7 @@ def rank_by_proofs(
         return None
     theorems = proofs.theorems
     voting = np.ones(len(theorems), dtype=np.bool_) if scope == "all" else allowed[beside.numbers_of(theorems)]
-    if theorem is not None:
-        voting[theorems == theorem] = False
+    voting[np.isin(theorems, silent)] = False
     neighbours = rank(relevance[theorems], voting, NEIGHBOURS)
     similar = theorems[neighbours.numbers[neighbours.scores > 0]]
     if not len(similar):

@@ -47,9 +47,10 @@ class PremiseRequest:
         environment: Id of a registered environment; its imports and premises are added to those given here.
         premises: Premises of the current file, in the order of the file: the last one is the nearest.
         symbols: Constants of the goal, or None to read them from its text.
-        theorem: Full name of what is being proved; it is never offered, nor are its deprecated aliases.
+        theorem: Full name of what is being proved; it is never offered, nor are its deprecated aliases, and the
+            proofs of these tell nothing.
         module: Module that is being written; decides what is near.
-        exclude: Names that are not wanted.
+        exclude: Names that are not wanted; their proofs tell nothing either.
         method: See `Method`.
         namespace: Namespace that is open at the goal; used for locality where `theorem` is None.
     """

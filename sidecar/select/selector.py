@@ -264,7 +264,7 @@ class PremiseSelector:
                 rankings["symbolic"] = rank(relevance, allowed, limit)
             if request.method == "fused" and len(self._index.proofs):
                 with clock.stage("proofs"):
-                    used = self._rank_by_proofs(request, relevance, allowed, blocks, limit)
+                    used = self._rank_by_proofs(question.view, relevance, blocks, limit)
                     if used is not None:
                         rankings["proofs"] = used
         if request.method == "locality" or (request.method == "fused" and (question.place.is_told or blocks)):
@@ -278,14 +278,11 @@ class PremiseSelector:
                     rankings["formula"] = stated
         return rankings
 
-    def _rank_by_proofs(
-        self, request: PremiseRequest, relevance: FloatArray, allowed: BoolArray, blocks: Sequence[Block], limit: int
-    ) -> Ranking | None:
+    def _rank_by_proofs(self, view: View, relevance: FloatArray, blocks: Sequence[Block], limit: int) -> Ranking | None:
         size = self._index.size
-        theorem = self._index.row(request.theorem) if request.theorem is not None else None
         beside = StandIns.of([block.rows for block in blocks], size)
         proofs, scope = self._index.proofs, self._proofs
-        return rank_by_proofs(proofs, relevance[:size], allowed, theorem, limit, beside=beside, scope=scope)
+        return rank_by_proofs(proofs, relevance[:size], view.allowed, view.silent, limit, beside=beside, scope=scope)
 
     def _rank_by_vector(
         self,

@@ -1,16 +1,19 @@
 """What may be answered to one request.
 
-In: the request, its environment, the premises beside the index. Out: a mask over all premises, and warnings.
+In: the request, its environment, the premises beside the index. Out: a mask over all premises, whose proofs must tell
+nothing, and warnings.
 
 Numbers: rows of the index first, then the premises of each block. A premise beside the index takes the place of the
 indexed one of the same name, and a premise of the file that of the environment. The theorem that is being proved is
 never offered, nor is a deprecated alias of it; another declaration with the same statement is (it does prove the goal).
+Nor do its proof and theirs tell anything, as a goal must not learn from its own proof; the same holds for what is not
+wanted, by which name a client may mean the theorem too.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -35,11 +38,13 @@ class View:
     Attributes:
         allowed: bool, shape (rows + premises of the blocks,).
         count: How many are allowed.
+        silent: int64: rows of the index whose proofs must tell nothing.
         warnings: What to say about it.
     """
 
     allowed: BoolArray
     count: int
+    silent: IntArray
     warnings: tuple[PremiseWarning, ...]
 
 
@@ -88,10 +93,12 @@ class Visibility:
         unwanted = set(exclude)
         if theorem is not None:
             unwanted.add(theorem)
-            parts[0][self._aliases_of(theorem)] = False
+            parts[0][self._aliases_of([theorem])] = False
+        silent = np.zeros(0, dtype=np.int64)
         if unwanted:
             found = self._index.rows(list(unwanted))
             parts[0][found[found >= 0]] = False
+            silent = np.concatenate([found[found >= 0], self._aliases_of(unwanted)])
             for part, block in zip(parts[1:], blocks, strict=True):
                 part[[number for number, premise in enumerate(block.premises) if premise.name in unwanted]] = False
         allowed = np.concatenate(parts)
@@ -105,7 +112,7 @@ class Visibility:
             warnings.append(PremiseWarning("unknown_modules", message))
         if not count:
             warnings.append(PremiseWarning("nothing_visible", "no premise is visible: check the imports"))
-        return View(allowed, count, tuple(warnings))
+        return View(allowed, count, silent, tuple(warnings))
 
     def replacement(self, row: int) -> str | None:
         """What a deprecated row's users should turn to in the end: replacements that are deprecated are followed."""
@@ -144,12 +151,12 @@ class Visibility:
             if block is not blocks[0]:
                 later.update(premise.name for premise in block.premises)
 
-    def _aliases_of(self, name: str) -> IntArray:
-        """Deprecated rows whose replacement is this name, perhaps by way of other deprecated ones."""
+    def _aliases_of(self, names: Iterable[str]) -> IntArray:
+        """Deprecated rows whose replacement is one of these names, perhaps by way of other deprecated ones."""
         found: set[int] = set()
-        names = [name]
-        while names:
-            rows = [row for row in self._aliases.get(names.pop(), ()) if row not in found]
+        left = list(names)
+        while left:
+            rows = [row for row in self._aliases.get(left.pop(), ()) if row not in found]
             found.update(rows)
-            names += self._index.names(rows)
+            left += self._index.names(rows)
         return np.array(sorted(found), dtype=np.int64)

@@ -87,6 +87,25 @@ async def test_the_proof_of_the_goal_s_own_theorem_tells_nothing(
     assert "Bool.and_comm" not in own and UNLIKE in own
 
 
+async def test_the_proof_of_what_is_excluded_and_of_its_aliases_tells_nothing(
+    encoder: Encoder, index: Index, batcher: MicroBatcher, tmp_path: Path
+) -> None:
+    def told(answer: PremiseAnswer) -> set[str]:
+        return {premise.name for premise in answer.premises if "proofs" in premise.ranks}
+
+    used = {"Nat.gcd_comm": "Bool.and_comm", "Nat.gcd_comm_older": "Bool.or_comm", "Nat.gcd_assoc": UNLIKE}
+    proofs = tmp_path / "proofs.jsonl"
+    rows = [json.dumps({"name": name, "premises": [premise]}) for name, premise in used.items()]
+    proofs.write_text("".join(f"{row}\n" for row in rows))
+    build_index(open_corpus(index.folder.parent / "corpus", proofs=proofs), tmp_path / "index", encoder)
+    with Index.open(tmp_path / "index") as taught:
+        assert told(await _ask(taught, batcher, tmp_path / "cache", k=4_096)) == set(used.values())
+        for fields in ({"exclude": ("Nat.gcd_comm",)}, {"theorem": "Nat.gcd_comm"}):
+            assert told(await _ask(taught, batcher, tmp_path / "cache", k=4_096, **fields)) == {UNLIKE}
+        both = {"theorem": "Nat.gcd_assoc", "exclude": ("Nat.gcd_comm_older", "No.such.name")}
+        assert told(await _ask(taught, batcher, tmp_path / "cache", k=4_096, **both)) == {"Bool.and_comm"}
+
+
 async def test_what_cannot_be_seen_or_is_excluded_is_not_answered(
     taught: Index, batcher: MicroBatcher, tmp_path: Path
 ) -> None:
@@ -158,7 +177,7 @@ def _tables(draw: st.DrawFn) -> dict[int, list[int]]:
     proofs=_tables(),
     relevance=st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=_ROWS, max_size=_ROWS),
     allowed=st.lists(st.booleans(), min_size=_ROWS, max_size=_ROWS),
-    theorem=st.none() | st.integers(0, _ROWS - 1),
+    silent=st.lists(st.integers(0, _ROWS - 1), max_size=3),
     limit=st.integers(1, 6),
 )
 def test_votes_are_counted_as_said(
@@ -166,7 +185,7 @@ def test_votes_are_counted_as_said(
     proofs: dict[int, list[int]],
     relevance: list[float],
     allowed: list[bool],
-    theorem: int | None,
+    silent: list[int],
     limit: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("table")
@@ -177,12 +196,12 @@ def test_votes_are_counted_as_said(
         ProofTable(folder),
         np.array(relevance, dtype=np.float32),
         np.array(allowed),
-        theorem,
+        np.array(silent, dtype=np.int64),
         limit,
         beside=StandIns.of([], _ROWS),
     )
 
-    kept = {row: [each for each in used if each != row] for row, used in proofs.items() if row != theorem}
+    kept = {row: [each for each in used if each != row] for row, used in proofs.items() if row not in silent}
     similar = sorted(
         (row for row, used in kept.items() if used and relevance[row]), key=lambda row: (-relevance[row], row)
     )
