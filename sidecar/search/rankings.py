@@ -18,7 +18,7 @@ from sidecar.index.index import Index
 from sidecar.index.labels import Agreement
 from sidecar.search.priors import Priors
 from sidecar.search.weights import LEAST_AGREEMENT, RankingName
-from sidecar.text.formula import Formulas, question_formulas
+from sidecar.text.formula_readings import question_readings
 from sidecar.text.query import query_text
 from sidecar.text.stems import OPERATIONS, STOP_WORDS
 
@@ -35,8 +35,8 @@ class Question:
     """A text that is searched for.
 
     Attributes:
+        text: As it was given.
         spelled: Its canonical text.
-        formulas: Its spellings as a formula.
         words: The words of it that are looked up, in order, without repeats.
         rewritten: Whether a rewriter made it.
         agreeing: Rows whose statement is the formula, in order, and which part of it is.
@@ -44,8 +44,8 @@ class Question:
         rankings: Rows by ranking, best first.
     """
 
+    text: str
     spelled: str
-    formulas: Formulas
     words: list[str]
     rewritten: bool
     agreeing: dict[int, Part] = field(default_factory=dict)
@@ -91,15 +91,17 @@ class Rankings:
         """Read a text."""
         spelled = query_text(text)
         words = [said for word in spelled.split() for said in (word, OPERATIONS.get(word, word))]
-        return Question(spelled, question_formulas(text), self._rarest(words), rewritten)
+        return Question(text, spelled, self._rarest(words), rewritten)
 
     def by_formula(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows whose statement is the formula that is asked for; no ranking where there are none."""
-        for part, rows in self._index.formulas.found(question.formulas, mask):
-            for row in rows[self._priors.order(rows, self._priors.general[rows])].tolist():
-                question.agreeing.setdefault(row, part)
-        if question.agreeing:
-            question.rankings["formula"] = np.array(list(question.agreeing)[:depth], dtype=np.int64)
+        for formulas in question_readings(question.text):
+            for part, rows in self._index.formulas.found(formulas, mask):
+                for row in rows[self._priors.order(rows, self._priors.general[rows])].tolist():
+                    question.agreeing.setdefault(row, part)
+            if question.agreeing:  # less likely readings are not what is meant then
+                question.rankings["formula"] = np.array(list(question.agreeing)[:depth], dtype=np.int64)
+                return
 
     def by_name(self, question: Question, mask: BoolArray, depth: int) -> None:
         """Rank the rows that have a label which agrees well, those that agree equally in the order of preference."""

@@ -100,25 +100,41 @@ def statement_formulas(statement: Statement) -> Formulas:
 
 
 def question_formulas(question: str) -> Formulas:
-    """Spellings of a question, also with the sides exchanged; none for one in words."""
+    """Spellings of a question, also with the sides exchanged; none for one in words.
+
+    Read as it stands; `formula_readings.py` knows what else its author may mean.
+    """
     if len(question) > 4 * LONGEST:
         return Formulas()
-    pasted = _pasted(question)
-    if pasted is not None:
-        conclusion, implied = _read_statement(pasted)
-        whole = conclusion if implied is None else implied
-    else:
-        conclusion = whole = _Formula.read(_symbols(one_line(question)), ())
+    pasted = pasted_statement(question)
+    if pasted is None:
+        return formula_spellings(with_symbols(one_line(question)))
+    conclusion, implied = _read_statement(pasted)
+    whole = conclusion if implied is None else implied
+    return Formulas() if whole is None else _spellings(whole, conclusion, ())
+
+
+def formula_spellings(text: str, bound: Container[str] = ()) -> Formulas:
+    """Spellings of a formula in Lean's symbols, also with the sides exchanged; none where there is no formula.
+
+    Args:
+        text: The formula, on one line.
+        bound: Names that are variables besides single letters.
+    """
+    whole = _Formula.read(text, bound)
     if whole is None:
         return Formulas()
+    return _spellings(whole, whole, () if whole.relation or len(whole.tokens) < FEWEST_OF_A_SIDE else (whole.bare(),))
+
+
+def _spellings(whole: _Formula, conclusion: _Formula | None, sides: tuple[str, ...]) -> Formulas:
     found = [whole, *whole.turned()]
     last = [] if conclusion is None or not conclusion.says else [conclusion, *conclusion.turned()]
-    sides = [] if pasted is not None or whole.relation or len(whole.tokens) < FEWEST_OF_A_SIDE else [whole.bare()]
     return Formulas(
         tuple(each.exact() for each in found),
         tuple(each.bare() for each in found),
         tuple(each.bare() for each in last),
-        tuple(sides),
+        sides,
     )
 
 
@@ -140,7 +156,7 @@ def _read_statement(statement: Statement) -> tuple[_Formula | None, _Formula | N
     return conclusion, _Formula.read(" → ".join([*hypotheses, said]), bound)
 
 
-def _pasted(question: str) -> Statement | None:
+def pasted_statement(question: str) -> Statement | None:
     """The statement of a goal, or of a declaration with or without its beginning; None for anything else."""
     if "⊢" in question:
         goal = parse_goal(question)
@@ -155,7 +171,7 @@ def _pasted(question: str) -> Statement | None:
     return None
 
 
-def _symbols(text: str) -> str:
+def with_symbols(text: str) -> str:
     """A question with the symbols that its author means."""
     text = text.strip().strip('"“”').rstrip(".?;")
     for typed, symbol in _ASCII:

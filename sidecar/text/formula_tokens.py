@@ -19,7 +19,7 @@ MARK: Final = "\0"
 _MODIFIERS: Final = "ᶜᵀᴴˣᗮⁿᵐᶠ"
 """Letters that are operators behind a term, though Unicode counts them among letters."""
 
-_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     rf"«[^«»]*»|[∀∃]ᶠ|[=≤][ᶠᵐ]|∃!|⁻¹|//|[{_MODIFIERS}]"
     rf"|[^\W\d{_MODIFIERS}](?:(?![{_MODIFIERS}])[\w']|\.(?=[^\W\d]))*|\d+(?:\.\d+)?|\S"
 )
@@ -36,7 +36,7 @@ _SAME: Final = {"forall": "∀", "exists": "∃", "λ": "fun", "𝓝": "nhds", "
 """Other ways to write a token."""
 
 _UNSEEN: Final = frozenset("↑⇑↥@$`✝?\\")
-_BINDERS: Final = frozenset(("∀", "∃", "∃!", "∀ᶠ", "∃ᶠ", "∑", "∏", "∫", "⋃", "⋂", "⨆", "⨅", "fun"))
+BINDERS: Final = frozenset(("∀", "∃", "∃!", "∀ᶠ", "∃ᶠ", "∑", "∏", "∫", "⋃", "⋂", "⨆", "⨅", "fun"))
 _PARTNERS: Final = {"(": ")", "[": "]", "{": "}", "⟨": "⟩", "⦃": "⦄"}
 _OPENING, _CLOSING = frozenset(_PARTNERS), frozenset(_PARTNERS.values())
 _ENDS_OF_BINDERS: Final = frozenset((",", "↦"))
@@ -48,7 +48,7 @@ PROPOSITION: Final = re.compile("[=≠≤≥<>∈∉⊆⊂⊇⊃∣≡↔¬∀�
 
 def formula_tokens(text: str, bound: Container[str] = ()) -> list[str]:
     """Tokens of a formula on one line; `bound` are names that are variables besides single letters."""
-    tokens = [token for token in map(_same, _TOKEN.findall(text)) if token not in _UNSEEN]
+    tokens = [token for token in map(_same, TOKEN.findall(text)) if token not in _UNSEEN]
     tokens = _untyped(tokens)
     tokens = _postfixed(list(_marked(tokens, _Bound(tokens, bound))))
     tokens = _turned(tokens)
@@ -82,7 +82,8 @@ def _same(token: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _is_letter(token: str) -> bool:
+def is_variable(token: str) -> bool:
+    """Whether a token is a variable wherever it stands: a letter, perhaps with marks, or the name of one."""
     return _LETTER.fullmatch(token) is not None or token in _GREEK
 
 
@@ -93,14 +94,14 @@ class _Bound:
         self._given = given
         self._own: set[str] = set()
         for place, token in enumerate(tokens):
-            if token in _BINDERS:
+            if token in BINDERS:
                 for name in tokens[place + 1 :]:
                     if not name[0].isalpha() or "." in name or name == "in":
                         break
                     self._own.add(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own or (isinstance(name, str) and (name in self._given or _is_letter(name)))
+        return name in self._own or (isinstance(name, str) and (name in self._given or is_variable(name)))
 
 
 def _untyped(tokens: list[str]) -> list[str]:
@@ -142,7 +143,7 @@ def _untyped(tokens: list[str]) -> list[str]:
                 kept.append(token)
         else:
             kept.append(token)
-            if token in _BINDERS:
+            if token in BINDERS:
                 binders.append(len(opened))
             elif token in _ENDS_OF_BINDERS and binders and binders[-1] == len(opened):
                 binders.pop()
