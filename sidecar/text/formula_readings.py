@@ -2,8 +2,8 @@
 
 In: a question, as a person types or pastes it. Out: spellings of the formulas that it may be, the likeliest first: as
 it stands, and where that is no statement with words and ASCII for symbols (`formula_words.py`), LaTeX that has
-structure (`formula_latex.py`), products without a sign (`formula_products.py`), within a sentence, and with other names for what
-is bound. Readings are many but cost little: one that is wrong is no statement of a library.
+structure (`formula_latex.py`), products without a sign (`formula_products.py`), within a sentence, and with other names
+for what is bound. Readings are many but cost little: one that is wrong is no statement of a library.
 
 All of this is about questions. Statements are spelled by `formula.py`, as they stand.
 """
