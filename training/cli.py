@@ -40,6 +40,9 @@ def premises(
     ] = False,
     max_tokens: Annotated[int | None, typer.Option(help="longer texts are cut")] = None,
     layers: Annotated[int | None, typer.Option(help="keep so many layers, from the bottom")] = None,
+    phrases: Annotated[
+        int | None, typer.Option(help="a token table learns pairs of words in so many premises; 0 for words alone")
+    ] = None,
     dropout: Annotated[float | None, typer.Option(help="by default the model's own")] = None,
     batch: Annotated[int | None, typer.Option(help="pairs of a batch, over all ranks")] = None,
     negatives: Annotated[int, typer.Option(help="sampled negatives a pair; 0 for the ablation")] = 3,
@@ -82,6 +85,7 @@ def premises(
         naive=naive,
         max_tokens=max_tokens or chosen.max_tokens,
         layers=layers,
+        phrases=chosen.phrases if phrases is None else phrases,
         dropout=dropout,
         batch=batch or chosen.batch,
         negatives=negatives,

@@ -20,8 +20,10 @@ A folder of ours holds
     declarations: {`"documents"`: what loads that encoder; a folder's path begins at this folder, `"fingerprint"`: its
     fingerprint}
 - `tokenizer.json`, a file of the `tokenizers` library
-- for `static`: `model.safetensors` with `embedding` (tokens × dimension, float16 or float32) and, if tokens weigh
-  differently, `weight` (tokens, float32). The vector of a text is the weighted mean of its tokens' rows
+- for `static`: `model.safetensors` with `embedding` (tokens × dimension; float16, float32 or int8) and, if tokens weigh
+  differently, `weight` (tokens, float32). The vector of a text is the weighted mean of its tokens' rows. Perhaps
+  `phrases.txt`, pairs of words (`phrases.py`) whose rows follow those of the tokens; then each token of a text counts
+  once
 - for `transformer`: `config.json` and `*.safetensors` of a Hugging Face model. `config.json` is that library's file,
   which is why ours has another name.
 
@@ -42,6 +44,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from sidecar.encoder.base import Purpose
+from sidecar.encoder.phrases import FILE as PHRASES
 from sidecar.errors import SidecarError
 
 FORMAT = 1
@@ -185,6 +188,7 @@ def folder_hash(folder: Path, description: EncoderDescription) -> str:
     files = [*weight_files(folder, description), *(folder / dense.file for dense in description.dense)]
     files += [inner / name for name in ("tokenizer.json", "vocab.txt") if (inner / name).is_file()][:1]
     files += [inner / "config.json"] if description.type == "transformer" else []
+    files += [inner / PHRASES] if description.type == "static" and (inner / PHRASES).is_file() else []
     for file in files:
         with file.open("rb") as stream:
             whole.update(hashlib.file_digest(stream, "sha256").digest())

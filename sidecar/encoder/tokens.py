@@ -7,11 +7,12 @@ nobody changes its truncation and padding; here both are switched off at load, a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sidecar.encoder.phrases import Phrase, numbered
 from sidecar.errors import SidecarError
 
 if TYPE_CHECKING:
@@ -35,12 +36,23 @@ class TextTokenizer:
         max_tokens: Longer texts are cut at the end to this many tokens, special tokens included.
         special: Whether the model's special tokens are added ([CLS] … [SEP]).
         lower: Whether texts are lower-cased first (an old sentence-transformers option).
+        phrases: Numbers of pairs of neighbouring words (see `phrases.py`); each follows its second word's tokens. None
+            for a tokenizer of single words. With phrases, each number stands once in a text, where it comes first.
 
     Raises:
-        SidecarError: `bad_request` when the limit leaves no room for a text.
+        SidecarError: `bad_request` when the limit leaves no room for a text, or there are phrases and the tokenizer's
+            tokens may span several words.
     """
 
-    def __init__(self, tokenizer: Tokenizer, max_tokens: int, *, special: bool, lower: bool = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        max_tokens: int,
+        *,
+        special: bool,
+        lower: bool = False,
+        phrases: Mapping[Phrase, int] | None = None,
+    ) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         # A text that spells a special token is an ordinary text.
@@ -48,6 +60,14 @@ class TextTokenizer:
         self._tokenizer = tokenizer
         self._lower = lower
         self._words: dict[str, tuple[int, ...]] | None = {} if _splits_at_spaces(tokenizer) else None
+        self._phrases = phrases
+        if phrases is not None and self._words is None:
+            raise SidecarError(
+                "bad_request",
+                "the tokenizer may join what a space separates, so there can be no phrases",
+                field="encoder",
+                hint="phrases want a BERT tokenizer (WordPiece)",
+            )
         plain = tokenizer.encode("a", add_special_tokens=False).ids
         framed = tokenizer.encode("a", add_special_tokens=True).ids if special else plain
         at = next(i for i in range(len(framed)) if framed[i : i + len(plain)] == plain)
@@ -84,6 +104,16 @@ class TextTokenizer:
                 hint="the folder must hold tokenizer.json",
             ) from error
         return cls(tokenizer, max_tokens, special=special, lower=lower)
+
+    def with_phrases(self, phrases: Sequence[Phrase]) -> TextTokenizer:
+        """The same tokenizer with phrases, numbered after its tokens."""
+        return TextTokenizer(
+            self._tokenizer,
+            self._max_tokens,
+            special=bool(self._prefix or self._suffix),
+            lower=self._lower,
+            phrases=numbered(phrases, self.vocabulary),
+        )
 
     @property
     def vocabulary(self) -> int:
@@ -134,7 +164,24 @@ class TextTokenizer:
         plain = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in texts]
         if self._lower:
             plain = [text.lower() for text in plain]
-        return self._library(plain) if self._words is None else self._by_words(plain)
+        if self._words is None:
+            return self._library(plain)
+        return self._by_words(plain) if self._phrases is None else self._with_phrases(plain, self._phrases)
+
+    def _with_phrases(self, texts: Sequence[str], phrases: Mapping[Phrase, int]) -> list[list[int]]:
+        split = [[word for word in text.split(" ") if word] for text in texts]
+        distinct = list(dict.fromkeys(chain.from_iterable(split)))
+        tokens = dict(zip(distinct, self._by_words(distinct), strict=True))
+        rows = []
+        for words in split:
+            row = list(tokens[words[0]]) if words else []
+            for pair in pairwise(words):
+                row += tokens[pair[1]]
+                number = phrases.get(pair)
+                if number is not None:
+                    row.append(number)
+            rows.append(list(dict.fromkeys(row)))
+        return rows
 
     def _by_words(self, texts: Sequence[str]) -> list[list[int]]:
         words = self._words

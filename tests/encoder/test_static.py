@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.folder import EncoderDescription
 from sidecar.encoder.load import load_encoder
-from sidecar.encoder.static import write_static
+from sidecar.encoder.static import in_bytes, write_static
 from sidecar.errors import SidecarError
 
 TOKENIZER_JSON = (get_model_path() / "tokenizer.json").read_text(encoding="utf-8")
@@ -46,6 +46,61 @@ def test_a_vector_is_the_weighted_mean_of_its_tokens(tmp_path: Path) -> None:
         expected = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         np.testing.assert_allclose(encoder.encode(TEXTS[:3], purpose), expected, atol=1e-6)  # type: ignore[arg-type]
     assert (encoder.dimension, encoder.max_tokens, encoder.name) == (16, 3, str(tmp_path))
+
+
+def test_tokens_and_phrases_count_once(tmp_path: Path) -> None:
+    phrases = [("nat", "add"), ("add", "commutative"), ("finite", "dimensional")]
+    table = np.random.default_rng(4).standard_normal((TOKENS + 3, 16)).astype(np.float32)
+    description = EncoderDescription(type="static", special=False)
+    write_static(tmp_path, table, None, TOKENIZER_JSON, description, phrases)
+    encoder = load_encoder(str(tmp_path))
+    number = Tokenizer.from_str(TOKENIZER_JSON).token_to_id
+    rows = [number("nat"), number("add"), TOKENS, number("to")]
+    expected = table[rows].sum(axis=0)
+    found = encoder.encode(["nat add to nat add", "nat  add to nat add"], "goal")
+    np.testing.assert_allclose(found, [expected / np.linalg.norm(expected)] * 2, atol=1e-6)
+    assert encoder.count_tokens(["nat add to nat add", "add nat", ""]) == [4, 2, 0]
+
+
+def test_phrases_decide_the_fingerprint_and_are_gone_when_a_table_without_them_is_written(tmp_path: Path) -> None:
+    table = np.ones((TOKENS + 1, 4), np.float32)
+    description = EncoderDescription(type="static", special=False)
+    found = set()
+    for phrases in ([("nat", "add")], [("nat", "mul")], None):
+        write_static(tmp_path, table, None, TOKENIZER_JSON, description, phrases)
+        found.add(load_encoder(str(tmp_path)).fingerprint)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"nat add\nnat\n", "line 2 is not two words"),
+        (b"nat add\n\nnat mul\n", "line 2 is not two words"),
+        (b"nat add\nadd nat\nnat add\n", "line 3 says again what line 1 says"),
+        (b"nat \xff\n", "cannot be read"),
+        (b"nat add\nnat mul\nnat sub\n", "have 30525 numbers"),
+    ],
+)
+def test_phrases_that_do_not_fit_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    table = np.ones((TOKENS + 2, 4), np.float32)
+    write_static(tmp_path, table, None, TOKENIZER_JSON, EncoderDescription(type="static", special=False))
+    (tmp_path / "phrases.txt").write_bytes(content)
+    with pytest.raises(SidecarError, match=message):
+        load_encoder(str(tmp_path))
+
+
+def test_a_table_in_bytes_gives_nearly_the_same_vectors(tmp_path: Path) -> None:
+    chooser = np.random.default_rng(5)
+    table = chooser.standard_normal((TOKENS, 64)).astype(np.float32) * chooser.random((TOKENS, 1)).astype(np.float32)
+    table[7] = 0
+    weight = chooser.random(TOKENS).astype(np.float32)
+    description = EncoderDescription(type="static", special=False)
+    write_static(tmp_path / "whole", table, weight, TOKENIZER_JSON, description)
+    write_static(tmp_path / "bytes", *in_bytes(table, weight), TOKENIZER_JSON, description)
+    one, other = (load_encoder(str(tmp_path / name)).encode(TEXTS[:3], "goal") for name in ("whole", "bytes"))
+    assert (one * other).sum(axis=1).min() > 0.9998
+    assert (tmp_path / "bytes" / "model.safetensors").stat().st_size < TOKENS * 64 * 1.1 + 4 * TOKENS
 
 
 def test_texts_of_nothing_give_zero_rows(static: Encoder) -> None:
@@ -94,9 +149,9 @@ def test_a_sentence_transformers_static_model_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"other": np.zeros((TOKENS, 4), np.float32)}, "no float16 or float32 matrix"),
-        ({"embedding": np.zeros(TOKENS, np.float32)}, "no float16 or float32 matrix"),
-        ({"embedding": np.zeros((TOKENS, 4), np.int32)}, "no float16 or float32 matrix"),
+        ({"other": np.zeros((TOKENS, 4), np.float32)}, "no float16, float32 or int8 matrix"),
+        ({"embedding": np.zeros(TOKENS, np.float32)}, "no float16, float32 or int8 matrix"),
+        ({"embedding": np.zeros((TOKENS, 4), np.int32)}, "no float16, float32 or int8 matrix"),
         ({"embedding": np.zeros((9, 4), np.float32)}, "9 rows"),
         ({"embedding": np.zeros((TOKENS, 4), np.float32), "weight": np.ones(3, np.float32)}, "weight"),
     ],

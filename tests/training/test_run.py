@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
@@ -236,19 +237,37 @@ def test_ablations_and_small_last_batches_run(world: Path, tmp_path: Path, chang
         assert len(losses) == -(-record["trained_on"]["pairs"] // 7)
 
 
-def test_the_token_table_trains(world: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("phrases", [0, 2])
+def test_the_token_table_trains(world: Path, tmp_path: Path, phrases: int) -> None:
     from training.premises import presets
+    from training.premises.models import load_base
 
     table = replace(presets.PRESETS["static"], base=str(world / "wide"), max_tokens=32)
     presets.PRESETS["tiny-static"] = replace(table, name="tiny-static")
     try:
         settings = _settings(world, preset="tiny-static", gradient_cache=False, steps=3, learning_rate=2e-2)
+        settings = replace(settings, phrases=phrases)
         run(settings, _places(world, tmp_path / "run"), watching=UNWATCHED)
     finally:
         del presets.PRESETS["tiny-static"]
-    assert load_encoder(str(tmp_path / "run" / MODEL)).backend
     losses = _losses(tmp_path / "run")
     assert losses[3] < losses[1]
+    encoder = load_encoder(str(tmp_path / "run" / MODEL))
+    assert (tmp_path / "run" / MODEL / "phrases.txt").is_file() == bool(phrases)
+    # What was written is what was trained, and can be trained on.
+    weights = tmp_path / "run" / "checkpoints" / "checkpoint-3" / "model"
+    again = load_base(weights, static=True, max_tokens=32)
+    (numbers,) = again.tokenizer.rows(["ring op a ring op"])
+    batch = {"input_ids": torch.tensor([numbers]), "attention_mask": torch.ones((1, len(numbers)), dtype=torch.int64)}
+    found = torch.nn.functional.normalize(again.model(batch)["sentence_embedding"]).detach().numpy()
+    assert np.vdot(found, encoder.encode(["ring op a ring op"], "goal")) > 0.999
+    assert any(number >= again.tokenizer.vocabulary for number in numbers) == bool(phrases)
+
+
+def test_phrases_are_for_token_tables(world: Path, tmp_path: Path) -> None:
+    with pytest.raises(SidecarError, match="the model is no token table") as caught:
+        run(_settings(world, phrases=2), _places(world, tmp_path / "run"), watching=UNWATCHED)
+    assert caught.value.field == "phrases"
 
 
 def test_mined_negatives_are_visible_and_say_nothing_that_a_positive_says(world: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ _SAID: Final = (
     ("warmup", "Warm-up, part of the steps"),
     ("dropout", "Dropout (none: the model's own)"),
     ("layers", "Layers kept (none: all)"),
+    ("phrases", "Phrases of so many premises have rows (0: none do)"),
     ("question_share", "Part of a batch that is questions"),
     ("naive", "Naive data"),
     ("hard_negatives", "Mined negatives"),

@@ -7,6 +7,7 @@ the format of `sidecar/encoder/folder.py`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,9 @@ from sentence_transformers.base.modules import Module
 from torch import Tensor, nn
 
 from sidecar.encoder.folder import EncoderDescription, Pooling, read_description, write_description
-from sidecar.encoder.static import write_static
+from sidecar.encoder.phrases import FILE as PHRASES
+from sidecar.encoder.phrases import Phrase, read_phrases
+from sidecar.encoder.static import Table, in_bytes, write_static
 from sidecar.encoder.tokens import TextTokenizer
 from sidecar.encoder.transformer import pool
 from sidecar.errors import SidecarError
@@ -81,6 +84,7 @@ class TrainedModel:
         description: How its folder is to be read.
         tokenizer: Its tokenizer, cutting at `description.max_tokens`.
         tokenizer_json: Text of the tokenizer's file.
+        phrases: Pairs of words that have rows of their own in a token table, or None.
     """
 
     def __init__(
@@ -89,30 +93,53 @@ class TrainedModel:
         description: EncoderDescription,
         tokenizer: TextTokenizer,
         tokenizer_json: str,
+        phrases: Sequence[Phrase] | None = None,
     ) -> None:
         self.model = model
         self.description = description
-        self.tokenizer = tokenizer
+        self.tokenizer = tokenizer if phrases is None else tokenizer.with_phrases(phrases)
         self.tokenizer_json = tokenizer_json
+        self.phrases = phrases
+
+    def learn_phrases(self, phrases: Sequence[Phrase]) -> None:
+        """Give a token table rows for phrases, which say nothing until they have been trained.
+
+        Raises:
+            SidecarError: `bad_request` when the model is no token table, or has phrases.
+        """
+        module = self.model[0]
+        if not isinstance(module, TokenTable) or self.phrases is not None:
+            reason = "has phrases already" if isinstance(module, TokenTable) else "is no token table"
+            raise SidecarError(
+                "bad_request", f"the model {reason}", field="phrases", hint="give --phrases 0, or another preset"
+            )
+        # Tokens after those of the tokenizer are padding of the base's matrix, which no text has.
+        tokens = self.tokenizer.vocabulary
+        module.vectors = nn.Parameter(
+            torch.cat([module.vectors.detach()[:tokens], torch.zeros(len(phrases), module.vectors.shape[1])])
+        )
+        module.weights = nn.Parameter(torch.cat([module.weights.detach()[:tokens], torch.ones(len(phrases))]))
+        self.tokenizer = self.tokenizer.with_phrases(phrases)
+        self.phrases = list(phrases)
 
     def write(self, folder: Path, *, half: bool = True) -> None:
         """Write the folder that `sidecar.encoder.load.load_encoder` opens.
 
         Args:
             folder: Made when it is not there.
-            half: Write weights as float16, half the size.
+            half: Write weights as float16, half the size; a table with phrases, whose rows are many, as bytes.
         """
         folder.mkdir(parents=True, exist_ok=True)
         module = self.model[0]
         if isinstance(module, TokenTable):
             vectors = module.vectors.detach().float().cpu().numpy()
-            write_static(
-                folder,
-                vectors.astype(np.float16) if half else vectors,
-                module.weights.detach().float().cpu().numpy(),
-                self.tokenizer_json,
-                self.description,
-            )
+            weights = module.weights.detach().float().cpu().numpy()
+            table: Table = vectors
+            if half and self.phrases is not None:
+                table, weights = in_bytes(vectors, weights)
+            elif half:
+                table = vectors.astype(np.float16)
+            write_static(folder, table, weights, self.tokenizer_json, self.description, self.phrases)
             return
         from safetensors.torch import save_file
 
@@ -156,6 +183,8 @@ def load_base(
         folder / described.weights, max_tokens, special=description.special, lower=description.lower
     )
     text = _tokenizer_json(folder / described.weights)
+    file = folder / described.weights / PHRASES
+    phrases = read_phrases(file) if described.type == "static" and file.is_file() else None
     module: Module
     if static:
         module = _table(folder, described)
@@ -163,7 +192,7 @@ def load_base(
         raise _untrainable(folder, "it is a token table", "use --preset static --from FOLDER")
     else:
         module = _backbone(folder / described.weights, description, layers, dropout)
-    return TrainedModel(SentenceTransformer(modules=[module], device="cpu"), description, tokenizer, text)
+    return TrainedModel(SentenceTransformer(modules=[module], device="cpu"), description, tokenizer, text, phrases)
 
 
 def _untrainable(folder: Path, reason: str, hint: str = "give a Hugging Face encoder's folder") -> SidecarError:

@@ -22,6 +22,7 @@ class Preset:
         base: Folder or hub name of the encoder that training begins with; "" for the MiniLM-L6 in the package.
         static: Train a table of token vectors, taken from the base's word vectors, and no transformer.
         max_tokens: Longer texts are cut.
+        phrases: Pairs of words in at least so many premises get vectors of their own in a token table; 0 for none.
         learning_rate: Highest learning rate.
         batch: Pairs of a batch.
         passes: How often a run goes through all pairs.
@@ -32,6 +33,7 @@ class Preset:
     base: str
     static: bool = False
     max_tokens: int = 128
+    phrases: int = 0
     learning_rate: float = 2e-4
     batch: int = 256
     passes: float = 2.0
@@ -41,7 +43,17 @@ class Preset:
 PRESETS: Final[dict[str, Preset]] = {
     preset.name: preset
     for preset in (
-        Preset("static", "", static=True, max_tokens=512, learning_rate=2e-2, batch=1024, passes=4.0, chunk=1 << 20),
+        Preset(
+            "static",
+            "",
+            static=True,
+            max_tokens=1_024,
+            phrases=12,
+            learning_rate=2e-2,
+            batch=1024,
+            passes=4.0,
+            chunk=1 << 20,
+        ),
         Preset("small", ""),
         Preset("medium", f"{HUB}sentence-transformers/all-MiniLM-L12-v2"),
         Preset("large", f"{HUB}sentence-transformers/all-distilroberta-v1"),

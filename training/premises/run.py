@@ -19,6 +19,7 @@ import numpy as np
 
 from sidecar.corpus.source import open_corpus
 from sidecar.encoder.base import Purpose
+from sidecar.encoder.phrases import count_phrases, phrases_text
 from sidecar.progress import Progress
 from sidecar.text.clean import one_line
 from sidecar.text.fingerprint import text_fingerprint
@@ -223,7 +224,8 @@ def _tokens_of(trained: TrainedModel, purpose: Purpose, texts: Sequence[str], ca
 
 def _decides_tokens(trained: TrainedModel) -> list[str]:
     description = trained.description
-    tokenizer = hashlib.sha256(trained.tokenizer_json.encode()).hexdigest()
+    spelled = trained.tokenizer_json + phrases_text(trained.phrases or ())
+    tokenizer = hashlib.sha256(spelled.encode()).hexdigest()
     shape = [description.max_tokens, description.special, description.lower, dict(description.prompts)]
     return [text_fingerprint(), tokenizer, json.dumps(shape, sort_keys=True)]
 
@@ -257,6 +259,9 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
     with ranks.main_process_first():  # the others find texts and tokens in the cache
         data = TrainingData.load(settings, places)
         pairs, library = data.pairs, data.premise_library
+        if settings.phrases:
+            trained.learn_phrases(count_phrases(library.texts, settings.phrases))
+            logger.info("%d phrases", len(trained.phrases or ()))
         states = state_tokens(
             trained, [example.state for example in pairs.examples], places.cache, source_text=settings.naive
         )

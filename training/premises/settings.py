@@ -20,6 +20,8 @@ class RunSettings:
         naive: Ablation: explicit premises of tactic proofs only, and source text in place of states.
         max_tokens: Longer texts are cut.
         layers: Layers kept, from the bottom; None for all.
+        phrases: Pairs of words that stand in at least so many premises get vectors of their own in a token table; 0 for
+            none.
         dropout: Probability of dropout; None for the model's own.
         batch: Pairs of a batch, over all ranks.
         negatives: Sampled negatives a pair.
@@ -44,6 +46,7 @@ class RunSettings:
     naive: bool = False
     max_tokens: int = 128
     layers: int | None = None
+    phrases: int = 0
     dropout: float | None = None
     batch: int = 256
     negatives: int = 3
@@ -67,6 +70,7 @@ class RunSettings:
         least: dict[str, float] = {
             "max_tokens": 4,
             "layers": 1,
+            "phrases": 0,
             "batch": 1,
             "negatives": 0,
             "passes": 0,
