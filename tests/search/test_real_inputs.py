@@ -105,6 +105,9 @@ PYTHAGORAS = {
         ("example (u v : List T) : (u ++ v).length = u.length + v.length := by simp", {"List.length_append"}, 1),
         ("Continuous fun t => u t + v t", {"Continuous.add", "Continuous.fun_add"}, 3),
         ("m n k : ℕ\nh : m ≤ n\nk : n ≤ k\n⊢ m ≤ k", {"Nat.le_trans"}, 3),
+        ("xy = yx", {"mul_comm"}, 1),
+        ("why is x + y = y + x?", {"add_comm"}, 1),
+        ("x <= y and y <= z implies x <= z", {"Nat.le_trans"}, 3),
         # Names outside all namespaces, in other spellings.
         *((query, {"add_comm"}, 1) for query in ("add comm", "addcomm", "add-comm", "Add Comm")),
         ("mul assoc", {"mul_assoc"}, 1),
