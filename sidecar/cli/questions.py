@@ -42,9 +42,9 @@ def premises(
     params = {
         "imports": _commas(imports, "imports"),
         "method": method,
-        "theorem": _typed(theorem, "theorem"),
-        "module": _typed(module, "module"),
-        "namespace": _typed(namespace, "namespace"),
+        "theorem": _name(theorem, "theorem"),
+        "module": _name(module, "module"),
+        "namespace": _name(namespace, "namespace"),
         "exclude": _commas(exclude, "exclude"),
     }
     with _client(url) as client:
@@ -70,7 +70,7 @@ def search(
     from sidecar.cli.output import print_json
 
     params = {
-        "modules": [_typed(name, "module") for name in module or ()] or None,
+        "modules": [_name(name, "module") for name in module or ()] or None,
         "kinds": kind or None,
         "imports": _commas(imports, "imports"),
         "rewrite": rewrite,
@@ -143,10 +143,33 @@ def _remarks(answer: Mapping[str, Any]) -> None:
 
 
 def _commas(text: str | None, field: str) -> Sequence[str] | None:
-    typed = _typed(text, field)
+    """The names in a list; a part that is empty is passed over, and said to be."""
+    from sidecar.cli.output import note
+
+    typed = _name(text, field)
     if typed is None:
         return None
-    return [part.strip() for part in typed.split(",") if part.strip()]
+    parts = [part.strip() for part in typed.split(",")]
+    names = [part for part in parts if part]
+    if not names:
+        raise _empty(field, typed)
+    if len(names) < len(parts):
+        note(f"warning: {field}: an empty part of {typed!r} is passed over")
+    return names
+
+
+def _name(text: str | None, field: str) -> str | None:
+    """A name, without the spaces around it."""
+    typed = _typed(text, field)
+    if typed is not None and not typed.strip():
+        raise _empty(field, typed)
+    return typed if typed is None else typed.strip()
+
+
+def _empty(field: str, typed: str) -> SidecarError:
+    return SidecarError(
+        "bad_request", f"{typed!r} names nothing", field=field, hint=f"give a name, or leave --{field} out"
+    )
 
 
 def _text(argument: str, field: str) -> str:

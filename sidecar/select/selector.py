@@ -40,7 +40,7 @@ from sidecar.select.request import (
     PremiseWarning,
     SelectedPremise,
 )
-from sidecar.select.statement import goal_constants
+from sidecar.select.statement import goal_constants, missing_goal
 from sidecar.select.symbolic import BoolArray, FloatArray, IntArray, SymbolicRanking
 from sidecar.select.view import View, Visibility
 from sidecar.text.declaration import parse_premise
@@ -219,11 +219,14 @@ class PremiseSelector:
         if environment is not None and environment.missing:
             message = f"{environment.missing} premises of the environment have no text yet: send those it calls missing"
             warnings.append(PremiseWarning("environment_incomplete", message))
+        missing = missing_goal(request.goal)
+        if missing is not None:
+            warnings.append(PremiseWarning("empty_goal", f"there is no goal: {missing}"))
         text: str | None = None
         if request.method in ("fused", "neural") and view.count:
             encoder = self._batcher.encoder
             goal = goal_text(request.goal, encoder.max_tokens, encoder.count_tokens)
-            warnings += _goal_warnings(goal, encoder.max_tokens)
+            warnings += _goal_warnings(goal, encoder.max_tokens, missing=missing is not None)
             text = goal.text
         return _Question(view, text, self._place(request, imports), tuple(warnings))
 
@@ -410,10 +413,10 @@ def _telling(ranking: Ranking) -> IntArray:
     return ranking.numbers[scores > 0]
 
 
-def _goal_warnings(goal: GoalText, max_tokens: int) -> list[PremiseWarning]:
-    """What the encoder could not read of a goal."""
+def _goal_warnings(goal: GoalText, max_tokens: int, *, missing: bool) -> list[PremiseWarning]:
+    """What the encoder could not read of a goal, which may be missing."""
     warnings: list[PremiseWarning] = []
-    if not goal.text:
+    if not goal.text and not missing:
         warnings.append(PremiseWarning("empty_goal", "the goal holds no word that the encoder could read"))
     if goal.hypotheses_dropped:
         message = (

@@ -1,17 +1,27 @@
-"""The constants of goals and premises, those of the target or conclusion first.
+"""The constants of goals and premises, those of the target or conclusion first; and whether a text has a goal at all.
 
 In: raw texts, perhaps the constants that a client names itself. Out: constants without repeats and how many of them, at
-the front, belong to the part after the binders.
+the front, belong to the part after the binders; what a text without a goal is instead.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sidecar.text.declaration import parse_premise, premise_identifiers
 from sidecar.text.goal import identifiers, parse_goal
 from sidecar.text.words import mentioned
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_DONE: Final = re.compile(
+    "(error )?(there are )?no (more |open |remaining |unsolved )?goals?( left| remaining| to be (proved|solved))?"
+    "|(all )?(the )?goals? (are |is )?(accomplished|completed|solved|closed|proved|proven)"
+    "|(the )?proof (is )?(complete|completed|finished|done)"
+)
+"""What Lean and its editors say where nothing is left to prove, in lower case and without punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,15 @@ class StatementConstants:
 
     names: tuple[str, ...]
     leading: int
+
+
+def missing_goal(text: str) -> str | None:
+    """Why a text has no goal, in words that complete "there is no goal: …"; None where it has one."""
+    if "⊢" in text:
+        return None if parse_goal(text).target else "nothing stands behind ⊢"
+    if _DONE.fullmatch(" ".join(_WORD.findall(text.casefold()))):
+        return "the text says that nothing is left to prove"
+    return None if parse_goal(text).target else "the text holds none"
 
 
 def goal_constants(text: str, symbols: Sequence[str] | None = None) -> StatementConstants:

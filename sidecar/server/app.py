@@ -82,7 +82,7 @@ class Application:
     def routes(self) -> web.Application:
         """The aiohttp application."""
         app = web.Application(middlewares=[self._boundary, self._guard], client_max_size=self._limits.body_bytes)
-        app.router.add_post("/v1/{method}", self._call)
+        app.router.add_route("*", "/v1/{method}", self._call)
         app.router.add_get("/health", self._health)
         app.router.add_get("/metrics", self._metrics)
         return app
@@ -175,6 +175,8 @@ class Application:
             near = difflib.get_close_matches(name, METHODS, n=1)
             hint = f"did you mean `{near[0]}`?" if near else f"methods: {', '.join(METHODS)}"
             raise SidecarError("not_found", f"no method {name[:100]!r}", hint=hint)
+        if request.method != "POST":
+            raise web.HTTPMethodNotAllowed(request.method, ["POST"])
         _check_type(request)
         with self._admit(request) as place:
             self._state.check_ready()

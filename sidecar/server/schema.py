@@ -217,7 +217,13 @@ def _plain_premise(value: Value, limits: Limits) -> LocalPremise | None:
 
 
 def _names(fields: Fields, name: str, most: int, most_limit: str, limits: Limits) -> tuple[str, ...] | None:
-    return fields.texts(name, most, most_limit, limits.name_bytes, "name_bytes")
+    names = fields.texts(name, most, most_limit, limits.name_bytes, "name_bytes")
+    if names is not None and not all(map(str.strip, names)):
+        number = next(number for number, entry in enumerate(names) if not entry.strip())
+        raise SidecarError(
+            "bad_request", "is empty, it must be a name", field=f"{fields.path(name)}[{number}]", hint="leave it out"
+        )
+    return names
 
 
 def _name(fields: Fields, name: str, limits: Limits) -> str:

@@ -158,6 +158,38 @@ def test_bad_input_names_the_field_and_ends_with_its_status(
     assert plain.stderr.strip().splitlines()[-1].startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["premises", "⊢ True", "--imports", ""],
+        ["premises", "⊢ True", "--imports", " , "],
+        ["premises", "⊢ True", "--exclude", ""],
+        ["premises", "⊢ True", "--theorem", " "],
+        ["premises", "⊢ True", "--module", ""],
+        ["search", "x", "--imports", ""],
+        ["search", "x", "--module", ""],
+    ],
+)
+def test_an_option_that_names_nothing_is_refused(user: dict[str, str], words: list[str]) -> None:
+    error = error_of(run(user, *words, "--json"))
+    assert (error["code"], error["field"]) == ("bad_request", words[2].removeprefix("--"))
+    assert "names nothing" in error["message"] and "out" in error["hint"]
+
+
+def test_empty_parts_of_a_list_of_names_are_passed_over_and_said_to_be(user: dict[str, str], index: Path) -> None:
+    goal = ["premises", "⊢ True", "--json"]
+    done = run(user, *goal, "--imports", "Init.Core,, Init.Data.Nat.Gcd")
+    assert "an empty part of 'Init.Core,, Init.Data.Nat.Gcd'" in done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["warnings"] == []
+    plain = run(user, *goal, "--imports", "Init.Core,Init.Data.Nat.Gcd")
+    assert (plain.stderr, json.loads(plain.stdout)["premises"]) == ("", answer["premises"])
+
+
+def test_a_text_without_a_goal_is_said_to_have_none(user: dict[str, str], index: Path) -> None:
+    assert "warning: there is no goal" in run(user, "premises", "no goals").stderr
+
+
 def test_an_interrupted_build_says_that_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

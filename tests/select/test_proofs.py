@@ -100,10 +100,13 @@ async def test_the_proof_of_what_is_excluded_and_of_its_aliases_tells_nothing(
     build_index(open_corpus(index.folder.parent / "corpus", proofs=proofs), tmp_path / "index", encoder)
     with Index.open(tmp_path / "index") as taught:
         assert told(await _ask(taught, batcher, tmp_path / "cache", k=4_096)) == set(used.values())
-        for fields in ({"exclude": ("Nat.gcd_comm",)}, {"theorem": "Nat.gcd_comm"}):
-            assert told(await _ask(taught, batcher, tmp_path / "cache", k=4_096, **fields)) == {UNLIKE}
-        both = {"theorem": "Nat.gcd_assoc", "exclude": ("Nat.gcd_comm_older", "No.such.name")}
-        assert told(await _ask(taught, batcher, tmp_path / "cache", k=4_096, **both)) == {"Bool.and_comm"}
+        for theorem, exclude, left in (
+            (None, ("Nat.gcd_comm",), UNLIKE),
+            ("Nat.gcd_comm", (), UNLIKE),
+            ("Nat.gcd_assoc", ("Nat.gcd_comm_older", "No.such.name"), "Bool.and_comm"),
+        ):
+            answer = await _ask(taught, batcher, tmp_path / "cache", k=4_096, theorem=theorem, exclude=exclude)
+            assert told(answer) == {left}
 
 
 async def test_what_cannot_be_seen_or_is_excluded_is_not_answered(

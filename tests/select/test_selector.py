@@ -14,7 +14,7 @@ from sidecar.encoder.load import load_encoder
 from sidecar.errors import SidecarError
 from sidecar.index.index import Index
 from sidecar.select.embeddings import PremiseEmbeddings
-from sidecar.select.request import METHODS, LocalPremise, PremiseRequest
+from sidecar.select.request import METHODS, LocalPremise, Method, PremiseRequest
 from sidecar.select.selector import PremiseSelector
 from tests.select.conftest import CACHE_BYTES, STATEMENT, Room, codes, names
 
@@ -245,6 +245,34 @@ async def test_any_text_is_a_goal(room: Room, goal: str) -> None:
     answer = await room.ask(goal, k=5, imports=IMPORTS)
     assert len(answer.premises) == 5
     assert all(np.isfinite(premise.score) for premise in answer.premises)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("no goals", "nothing is left to prove"),
+        ("No goals", "nothing is left"),
+        ("Goals accomplished! 🎉", "nothing is left"),
+        ("🎉 All goals completed!\n", "nothing is left"),
+        ("error: no goals to be proved", "nothing is left"),
+        ("0 goals", "the text holds none"),
+        ("case inl", "the text holds none"),
+        ("", "the text holds none"),
+        ("a b : Nat\nh : a = b\n⊢ ", "nothing stands behind ⊢"),
+    ],
+)
+async def test_a_text_without_a_goal_is_said_to_have_none(room: Room, text: str, reason: str, method: Method) -> None:
+    (warning,) = (await room.ask(text, k=5, method=method)).warnings
+    assert warning.code == "empty_goal"
+    assert warning.message.startswith("there is no goal: ") and reason in warning.message
+
+
+@pytest.mark.parametrize(
+    "text", ["⊢ True", "True", "noGoals = 0", "case inl\n⊢ no goals", "h : goals accomplished\n⊢ a"]
+)
+async def test_a_goal_that_is_one_is_not_said_to_be_missing(room: Room, text: str) -> None:
+    assert "empty_goal" not in codes(await room.ask(text, k=5))
 
 
 async def test_an_encoder_of_the_same_width_but_other_weights_is_refused(

@@ -109,9 +109,28 @@ def test_wrong_methods_are_named_with_the_nearest_right_one(client: Client) -> N
     status, answer = post(client, "premise", b"\x80")
     assert (status, answer["error"]["code"]) == (404, "not_found")
     assert "`premises`" in answer["error"]["hint"]
-    status, media_type, body = client.exchange("GET", "/v1/premises")
-    assert (status, media_type) == (405, wire.CONTENT_TYPE)
-    assert wire.decode(body, LIMITS)["error"]
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
+def test_a_path_that_is_none_is_not_found_whatever_the_verb(client: Client, verb: str) -> None:
+    for path in ("/v1/nope", "/v1/premises/", "/v1/", "/v1", "/nope", "/health/"):
+        status, media_type, body = client.exchange(verb, path)
+        assert status == 404, path
+        in_versions = path.startswith("/v1/")
+        assert media_type == (wire.CONTENT_TYPE if in_versions else "application/json")
+        if verb != "HEAD":
+            error = wire.decode(body, LIMITS)["error"] if in_versions else json.loads(body)["error"]
+            assert (error["code"], bool(error["hint"])) == ("not_found", True)
+
+
+@pytest.mark.parametrize("verb", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
+def test_another_verb_than_a_method_takes_names_the_right_one(server: Server, client: Client, verb: str) -> None:
+    answer = raw(server, head(verb, "/v1/premises"))
+    assert answer.startswith(b"HTTP/1.1 405 ") and b"\r\nallow: post\r\n" in answer.lower()
+    _, media_type, body = client.exchange(verb, "/v1/premises")
+    assert media_type == wire.CONTENT_TYPE
+    if verb != "HEAD":
+        assert wire.decode(body, LIMITS)["error"]["hint"] == "use POST"
 
 
 @pytest.mark.parametrize("method", ["/v1/%zz", "/v1/%2F", "/v1/..%2Fhealth", "/v1/a%00b", "/v1/%ff", "/v1/\u00e9"])
@@ -265,6 +284,10 @@ def test_unknown_fields_are_named(
         ("premises", {"goal": "x", "imports": "Init"}, "imports", "an array"),
         ("premises", {"goal": "x", "imports": ["Init", 5]}, "imports[1]", "text"),
         ("premises", {"goal": "x", "imports": ["A"] * (LIMITS.imports + 1)}, "imports", "limit `imports`"),
+        ("premises", {"goal": "x", "imports": [""]}, "imports[0]", "is empty"),
+        ("premises", {"goal": "x", "exclude": ["A", " "]}, "exclude[1]", "is empty"),
+        ("search", {"query": "x", "modules": [""]}, "modules[0]", "is empty"),
+        ("environment", {"imports": ["A", ""]}, "imports[1]", "is empty"),
         ("premises", {"goal": "x", "premises": {}}, "premises", "an array"),
         ("premises", {"goal": "x", "premises": ["a"]}, "premises[0]", "a map"),
         ("premises", {"goal": "x", "premises": [{"name": "a"}]}, "premises[0].text", "missing"),
