@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -228,7 +229,7 @@ def _checked(folder: Path, content: bytes | None) -> Manifest:
             "conflict",
             f"{folder / MANIFEST_FILE} does not belong to an index of lean-sidecar (kind {body.get('kind')!r})",
             field="index",
-            hint=f"choose another folder, or {rebuild_hint('FOLDER')}",
+            hint=f"choose another folder, or {rebuild_hint(None)}",
         )
     if body.get("format") != FORMAT:
         age = "newer" if isinstance(body.get("format"), int) and body["format"] > FORMAT else "older"
@@ -277,9 +278,43 @@ def _leads_away(name: str) -> bool:
     return Path(name).name != name
 
 
-def rebuild_hint(folder: Path | str, encoder: str = "small") -> str:
-    """The command that makes an index anew."""
-    return f"build it again: `lean-sidecar index build CORPUS --output {folder} --encoder {encoder}`"
+def rebuild_hint(folder: Path | None, encoder: str | None = None) -> str:
+    """The command that makes an index anew, with what its manifest says of how it was made.
+
+    Args:
+        folder: Folder of an index, whose manifest may be of any version or damaged; None for a folder yet to be chosen.
+        encoder: Encoder to make it with; None for the one that it was made with, as far as that can be read.
+    """
+    made_with, proofs = (None, False) if folder is None else _made_with(folder)
+    words = ["lean-sidecar", "index", "build", "CORPUS", "--output", "FOLDER" if folder is None else str(folder)]
+    words += ["--encoder", encoder or made_with or "small", *(("--proofs", "PROOFS") if proofs else ())]
+    return f"build it again: `{shlex.join(words)}`"
+
+
+def _made_with(folder: Path) -> tuple[str | None, bool]:
+    """The encoder of an index, and whether it was told proofs that its corpus does not bring along."""
+    try:
+        body = json.loads((folder / MANIFEST_FILE).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None, False
+    if _field(body, "kind") != KIND:
+        return None, False
+    entries = [_field(body, "vectors", str(_field(body, "roles", "premises"))), *_values(_field(body, "vectors"))]
+    names = [name for entry in entries if isinstance(name := _field(entry, "encoder"), str)]
+    proofs = _field(body, "counts", "proofs")
+    told = isinstance(proofs, int) and proofs > 0 and _field(body, "corpus_format") != "extraction"
+    return next((name for name in names if name and name.isprintable() and "`" not in name), None), told
+
+
+def _field(value: object, *names: str) -> object:
+    """What stands under names one inside the other; None where there is no such thing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _values(value: object) -> list[object]:
+    return list(value.values()) if isinstance(value, dict) else []
 
 
 def damaged(folder: Path, what: str) -> SidecarError:

@@ -93,6 +93,34 @@ def test_an_older_format_asks_for_a_build(copied: Path) -> None:
     assert "older" in error.message and (error.hint or "").startswith("build it again")
 
 
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        ({}, "--encoder static`"),
+        ({"counts": {"proofs": 3}, "corpus_format": "docgen"}, "--encoder static --proofs PROOFS`"),
+        ({"counts": {"proofs": 3}, "corpus_format": "extraction"}, "--encoder static`"),
+        ({"counts": {"proofs": 0}, "corpus_format": "docgen"}, "--encoder static`"),
+        ({"vectors": {"all": {"encoder": "other"}}, "roles": {"premises": "gone"}}, "--encoder other`"),
+        ({"vectors": {"all": {"encoder": "my model"}}, "roles": None}, "--encoder 'my model'`"),
+        ({"vectors": ["static"], "roles": [], "counts": 7}, "--encoder small`"),
+        ({"vectors": {"all": {"encoder": "`rm`"}}}, "--encoder small`"),
+        ({"vectors": None, "counts": {"proofs": "many"}}, "--encoder small`"),
+    ],
+)
+def test_the_command_for_an_index_of_another_format_is_the_one_that_made_it(
+    copied: Path, change: dict[str, object], options: str
+) -> None:
+    _rewrite(copied, lambda body: body.update({"format": 4, **change}))
+    assert (_refused(copied).hint or "").endswith(f"index build CORPUS --output {copied} {options}")
+
+
+def test_the_command_for_a_damaged_index_is_the_one_that_made_it(copied: Path) -> None:
+    (copied / STORE_FILE).unlink()
+    assert "--encoder static`" in (_refused(copied).hint or "")
+    (copied / MANIFEST_FILE).write_text("no manifest")
+    assert "--encoder small`" in (_refused(copied).hint or "")
+
+
 def test_a_foreign_folder_is_refused(copied: Path) -> None:
     _rewrite(copied, lambda body: body.update(kind="a browser extension"))
     assert "does not belong to an index" in _refused(copied).message
