@@ -10,12 +10,16 @@ from pathlib import Path
 
 import typer
 
+from sidecar.cli.parameters import a_path
+
 app = typer.Typer(help="Look at a corpus; check an extraction.", no_args_is_help=True)
 
 
 @app.command(short_help="Count what a corpus holds.")
 def info(
-    source: Path = typer.Argument(help="Extraction folder, declarations JSONL folder or doc-gen4 HTML folder."),
+    source: Path = typer.Argument(
+        parser=a_path("source"), help="Extraction folder, declarations JSONL folder or doc-gen4 HTML folder."
+    ),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -60,7 +64,7 @@ def info(
 
 @app.command(short_help="Check an extraction against the format.")
 def check(
-    folder: Path = typer.Argument(help="Folder that `lake exe extract` wrote."),
+    folder: Path = typer.Argument(parser=a_path("folder"), help="Folder that `lake exe extract` wrote."),
     rows: int = typer.Option(10, min=0, help="Random rows to show."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import typer
 
+from sidecar.cli.parameters import a_path, a_text
+
 app = typer.Typer(help="Build, inspect, verify and update an index.", no_args_is_help=True)
 
 ENCODER_HELP = "small, static, a folder with a model, or hub:owner/model for a model on a hub."
@@ -19,16 +21,24 @@ PROOFS_HELP = "What proofs use, where the corpus does not say: an extraction, or
 
 @app.command(short_help="Build an index.")
 def build(
-    source: Path | None = typer.Argument(None, help="Corpus folder; the embedded example library when left out."),
-    output: Path | None = typer.Option(
-        None, "--output", "-o", help="Folder to write; the default index of the user when left out."
+    source: Path | None = typer.Argument(
+        None, parser=a_path("source"), help="Corpus folder; the embedded example library when left out."
     ),
-    encoder: str = typer.Option("small", help=ENCODER_HELP),
+    output: Path | None = typer.Option(
+        None,
+        "--output",
+        "-o",
+        parser=a_path("output"),
+        help="Folder to write; the default index of the user when left out.",
+    ),
+    encoder: str = typer.Option("small", parser=a_text("encoder"), help=ENCODER_HELP),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
-    proofs: Path | None = typer.Option(None, help=PROOFS_HELP),
+    proofs: Path | None = typer.Option(None, parser=a_path("proofs"), help=PROOFS_HELP),
     threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
-    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:N."),
-    ray: str | None = typer.Option(None, help="Address of a Ray cluster that encodes, or local; none is needed."),
+    device: str = typer.Option("auto", parser=a_text("device"), help="auto, cpu, cuda or cuda:N."),
+    ray: str | None = typer.Option(
+        None, parser=a_text("ray"), help="Address of a Ray cluster that encodes, or local; none is needed."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Build an index. An interrupted build goes on where it stopped when the same command is given again."""
@@ -65,7 +75,9 @@ def build(
 
 @app.command(short_help="Show what an index holds.")
 def info(
-    folder: Path | None = typer.Argument(None, help="Index folder; the one that would be served when left out."),
+    folder: Path | None = typer.Argument(
+        None, parser=a_path("folder"), help="Index folder; the one that would be served when left out."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show what an index holds and what it was made from."""
@@ -82,7 +94,9 @@ def info(
 
 @app.command(short_help="Check every byte of an index.")
 def verify(
-    folder: Path | None = typer.Argument(None, help="Index folder; the one that would be served when left out."),
+    folder: Path | None = typer.Argument(
+        None, parser=a_path("folder"), help="Index folder; the one that would be served when left out."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Read every byte of an index and check it; exit status 1 when something is wrong."""
@@ -103,10 +117,10 @@ def verify(
 
 @app.command(short_help="Bring an index up to date with a corpus.")
 def update(
-    folder: Path = typer.Argument(help="Index folder."),
-    source: Path = typer.Argument(help="Corpus folder, in any format that `build` reads."),
+    folder: Path = typer.Argument(parser=a_path("folder"), help="Index folder."),
+    source: Path = typer.Argument(parser=a_path("source"), help="Corpus folder, in any format that `build` reads."),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
-    proofs: Path | None = typer.Option(None, help=PROOFS_HELP),
+    proofs: Path | None = typer.Option(None, parser=a_path("proofs"), help=PROOFS_HELP),
     threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

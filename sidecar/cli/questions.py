@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from sidecar.cli.parameters import a_text
 from sidecar.errors import SidecarError
 
 URL_HELP = "Server to ask; the settings' or the local one when left out."
@@ -33,7 +34,7 @@ def premises(
     module: str | None = typer.Option(None, help="Module that the goal stands in."),
     namespace: str | None = typer.Option(None, help="Namespace that is open at the goal."),
     exclude: str | None = typer.Option(None, help="Names to leave out, comma-separated."),
-    url: str | None = typer.Option(None, help=URL_HELP),
+    url: str | None = typer.Option(None, parser=a_text("url"), help=URL_HELP),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Rank the premises that are visible by how likely they help to close a goal."""
@@ -63,7 +64,7 @@ def search(
     imports: str | None = typer.Option(None, help="Only what these modules make visible, comma-separated."),
     rewrite: bool = typer.Option(True, help="Let the server rewrite the query, if it has a rewriter."),
     rerank: bool = typer.Option(False, "--rerank", help="Let the server's reranker read the best results again."),
-    url: str | None = typer.Option(None, help=URL_HELP),
+    url: str | None = typer.Option(None, parser=a_text("url"), help=URL_HELP),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Find declarations by what they say, by their words, or by their names."""

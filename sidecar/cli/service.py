@@ -10,6 +10,8 @@ from pathlib import Path
 
 import typer
 
+from sidecar.cli.parameters import a_path, a_text
+
 
 class LogStyle(StrEnum):
     """How the server logs: lines for people, or one JSON object a request."""
@@ -29,16 +31,22 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    index: Path | None = typer.Option(None, help="Index folder; the user's default or the example library's."),
-    encoder: str | None = typer.Option(None, help="Encoder; the one the index was made with when left out."),
-    host: str = typer.Option("127.0.0.1", help="Address to bind; beyond loopback LEAN_SIDECAR_TOKEN must be set."),
+    index: Path | None = typer.Option(
+        None, parser=a_path("index"), help="Index folder; the user's default or the example library's."
+    ),
+    encoder: str | None = typer.Option(
+        None, parser=a_text("encoder"), help="Encoder; the one the index was made with when left out."
+    ),
+    host: str = typer.Option(
+        "127.0.0.1", parser=a_text("host"), help="Address to bind; beyond loopback LEAN_SIDECAR_TOKEN must be set."
+    ),
     port: int = typer.Option(8723, min=0, max=65_535, help="Port; 0 takes a free one."),
     allow_host: list[str] | None = typer.Option(None, help="One more name that requests may be addressed to."),
     idle: int = typer.Option(0, min=0, help="Stop after so many seconds without a request; 0 never."),
     grace: float = typer.Option(10.0, min=0, help="Seconds that running requests get when the server stops."),
     log: LogStyle = typer.Option(LogStyle.TEXT, help="Style of the log."),
     reranker: str | None = typer.Option(
-        None, help="Cross-encoder for `search --rerank`: a folder, or hub:owner/model."
+        None, parser=a_text("reranker"), help="Cross-encoder for `search --rerank`: a folder, or hub:owner/model."
     ),
     documentation: list[str] | None = typer.Option(
         None,
@@ -87,7 +95,9 @@ def mcp() -> None:
 
 
 def status(
-    url: str | None = typer.Option(None, help="Server to ask; the settings' or the local one when left out."),
+    url: str | None = typer.Option(
+        None, parser=a_text("url"), help="Server to ask; the settings' or the local one when left out."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Ask the server what it serves; exit status 6 when none runs. Never starts one."""
@@ -139,7 +149,9 @@ def stop(
 
 
 def demo(
-    picture: Path | None = typer.Option(None, help="Also write what is shown as an SVG picture."),
+    picture: Path | None = typer.Option(
+        None, parser=a_path("picture"), help="Also write what is shown as an SVG picture."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Build the example library's index, ask it through a bridge as the Lean plugin does, show the answers, stop."""

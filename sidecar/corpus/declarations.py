@@ -98,7 +98,7 @@ class DeclarationsReader:
 
 def _rows(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
     for file in files:
-        for number, line in read_lines(file):
+        for number, line in read_lines(file, ended=False):
             where = f"{file}:{number}"
             try:
                 row = json.loads(line.decode())

@@ -43,14 +43,14 @@ class ProofLists:
             yield from self._extraction.proofs()
             return
         for file in self.files:
-            for number, line in read_lines(file):
+            for number, line in read_lines(file, ended=False):
                 yield _proof(file, number, line)
 
 
 def _is_extraction(path: Path) -> bool:
     """Whether the first file begins as an extraction does; a folder with lists directly in it is none."""
     for file in (_lists(path) or extraction_files(path))[:1]:
-        for _, line in read_lines(file):
+        for _, line in read_lines(file, ended=False):
             try:
                 return bool(decoded(line).get("row") == "module")
             except ValueError:

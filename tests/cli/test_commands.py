@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
+from sidecar.cli.main import app
 from sidecar.encoder.static import StaticEncoder
 from tests.running import ROOT, alive, eventually
 from tests.running import run_command as run
@@ -174,6 +178,64 @@ def test_an_option_that_names_nothing_is_refused(user: dict[str, str], words: li
     error = error_of(run(user, *words, "--json"))
     assert (error["code"], error["field"]) == ("bad_request", words[2].removeprefix("--"))
     assert "names nothing" in error["message"] and "out" in error["hint"]
+
+
+def parameters() -> Iterator[tuple[str, str]]:
+    """Every command with the name of every parameter that takes a path."""
+
+    def below(commands: typer.Typer, path: str) -> Iterator[tuple[str, str]]:
+        for command in commands.registered_commands:
+            assert command.callback is not None
+            name = command.name or command.callback.__name__
+            for parameter in inspect.signature(command.callback).parameters.values():
+                if "Path" in str(parameter.annotation):
+                    yield f"{path} {name}".strip(), parameter.name
+        for group in commands.registered_groups:
+            assert group.typer_instance is not None
+            yield from below(group.typer_instance, f"{path} {group.name}".strip())
+
+    return below(app, "")
+
+
+@pytest.mark.parametrize(("command", "parameter"), [*parameters()])
+def test_an_empty_path_is_an_error_and_not_the_current_folder(
+    command: str, parameter: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from sidecar.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    option = [f"--{parameter}", ""]
+    if parameter in ("source", "folder"):
+        option = ["FOLDER", ""] if (command, parameter) == ("index update", "source") else [""]
+    more = {"index build": ["FOLDER"], "index update": ["FOLDER", "CORPUS"], "corpus check": ["FOLDER"]}
+    words = option if parameter in ("source", "folder") else [*more.get(command, []), *option]
+    words = [*words, "CORPUS"] if (command, parameter) == ("index update", "folder") else words
+    monkeypatch.setattr(sys, "argv", ["lean-sidecar", *command.split(), *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    said = capsys.readouterr()
+    assert said.err == f"error: {parameter}: '' is empty — name a file or folder, or leave it out\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve", "--encoder", ""],
+        ["serve", "--host", ""],
+        ["serve", "--reranker", " "],
+        ["index", "build", "--device", ""],
+        ["index", "build", "--ray", ""],
+        ["premises", "x", "--url", ""],
+        ["search", "x", "--url", ""],
+        ["status", "--url", ""],
+    ],
+)
+def test_an_empty_text_does_not_pass_for_an_option_that_was_left_out(user: dict[str, str], words: list[str]) -> None:
+    done = run(user, *words)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {words[-2].removeprefix('--')}: ") and "is empty" in done.stderr
 
 
 def test_empty_parts_of_a_list_of_names_are_passed_over_and_said_to_be(user: dict[str, str], index: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidecar.corpus.proofs import ProofLists
 from sidecar.corpus.records import Proof
@@ -105,6 +108,22 @@ def test_a_packed_list_that_is_cut_off_is_named(tmp_path: Path) -> None:
     file = tmp_path / "list.jsonl.gz"
     file.write_bytes(gzip.compress(_lines(*ROWS * 1_000))[:-20])
     with pytest.raises(SidecarError, match="cut off"):
+        list(ProofLists(file).proofs())
+
+
+@pytest.mark.parametrize("end", [b"", b"\r", b" \t", b"\n  ", b"\n\n"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_list_need_not_end_its_last_line(tmp_path: Path, pack: Callable[[bytes], bytes], end: bytes) -> None:
+    file = tmp_path / ("list.jsonl" if pack is bytes else "list.jsonl.gz")
+    file.write_bytes(pack(_lines(*ROWS).rstrip(b"\n") + end))
+    assert list(ProofLists(file).proofs()) == PROOFS
+
+
+@given(st.integers(1, len(_lines(ROWS[0])) - 2))
+def test_a_list_that_ends_inside_a_row_is_cut_off(tmp_path_factory: pytest.TempPathFactory, kept: int) -> None:
+    file = tmp_path_factory.mktemp("cut") / "list.jsonl"
+    file.write_bytes(_lines(ROWS[1]) + _lines(ROWS[0])[:kept])
+    with pytest.raises(SidecarError, match=r"list\.jsonl:2: the file is cut off here"):
         list(ProofLists(file).proofs())
 
 
