@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -24,11 +25,16 @@ def test_the_readme_shows_commands() -> None:
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.endswith("serve")])
-def test_a_command_of_the_readme(command: str, user: dict[str, str]) -> None:
-    words = shlex.split(command.replace("PATH/TO/SOURCE", "sidecar/corpus/example"))
+def test_a_command_of_the_readme(command: str, user: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "proofs.jsonl").write_text('{"name": "Nat.add_comm", "premises": ["Nat.add_succ"]}', encoding="utf-8")
+    for shown, real in (("SOURCE", "sidecar/corpus/example"), ("PROOFS.jsonl", str(tmp_path / "proofs.jsonl"))):
+        command = command.replace(f"PATH/TO/{shown}", real)
+    words = shlex.split(command)
     done = run_command(user, *words[1:])
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
+    if "--proofs" in command:
+        assert "theorems whose proofs an index uses" in done.stdout
     if "--json" in command:
         assert json.loads(done.stdout)
     if "length of two lists appended" in command:

@@ -1,4 +1,4 @@
-"""`lean-sidecar corpus`: look at what a corpus holds, and check what the extractor wrote.
+"""`lean-sidecar corpus`: look at what a corpus holds, and check what the extractor wrote, or lists of proofs beside it.
 
 In: a folder in any format that `open_corpus` reads. Out: counts, or faults with file and line.
 """
@@ -12,7 +12,7 @@ import typer
 
 from sidecar.cli.parameters import a_path
 
-app = typer.Typer(help="Look at a corpus; check an extraction.", no_args_is_help=True)
+app = typer.Typer(help="Look at a corpus; check an extraction, or a list of proofs.", no_args_is_help=True)
 
 
 @app.command(short_help="Count what a corpus holds.")
@@ -62,21 +62,37 @@ def info(
     )
 
 
-@app.command(short_help="Check an extraction against the format.")
+@app.command(short_help="Check an extraction, or a list of proofs.")
 def check(
-    folder: Path = typer.Argument(parser=a_path("folder"), help="Folder that `lake exe extract` wrote."),
-    rows: int = typer.Option(10, min=0, help="Random rows to show."),
+    folder: Path = typer.Argument(
+        parser=a_path("folder"), help="Folder that `lake exe extract` wrote; with --proofs any corpus."
+    ),
+    proofs: Path | None = typer.Option(
+        None,
+        parser=a_path("proofs"),
+        help="What `index build --proofs` would be given, to be checked against the corpus.",
+    ),
+    format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen; with --proofs."),
+    rows: int = typer.Option(10, min=0, help="Random rows of the extraction to show."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Check every row of an extraction against the format; exit status 1 when there are faults."""
+    """Check every row of an extraction against the format; exit status 1 when there are faults.
+
+    With --proofs every row of that list is checked instead, and the names in it against the corpus.
+    """
     from sidecar.cli.output import note, print_json, print_line, print_pairs
     from sidecar.corpus.check import check_extraction
+    from sidecar.corpus.check_proofs import check_proofs
+    from sidecar.corpus.source import open_corpus
 
-    report = check_extraction(folder, sample=rows)
+    if proofs is None:
+        report = check_extraction(folder, sample=rows)
+    else:
+        report = check_proofs(proofs, open_corpus(folder, format_))
     if as_json:
         print_json(report.as_wire())
     else:
-        print_pairs(str(folder), report.counts)
+        print_pairs(str(folder if proofs is None else proofs), report.counts)
         for row in report.sample:
             print_line(row)
         for warning in report.warnings:

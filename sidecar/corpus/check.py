@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +80,54 @@ class Report:
         }
 
 
+@dataclass(slots=True)
+class _Mention:
+    """How often a name is mentioned, and where first."""
+
+    file: Path
+    line: int
+    count: int = 0
+
+
+class Mentions:
+    """The names of one kind that files mention."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, _Mention] = {}
+
+    def add(self, name: str, file: Path, line: int) -> None:
+        """Take note of a mention."""
+        self._of.setdefault(name, _Mention(file, line)).count += 1
+
+    def __len__(self) -> int:
+        """Different names."""
+        return len(self._of)
+
+    def warn(self, report: Report, what: str, known: Container[str], where: str) -> None:
+        """Count the names that are not known, and warn of the ones that are mentioned most.
+
+        Args:
+            report: Takes count and warnings.
+            what: What the names are, in the singular.
+            known: What there is.
+            where: Completes "premise Nat.x …" for one that is not known.
+        """
+        unknown = sorted(
+            ((mention.count, name) for name, mention in self._of.items() if name not in known),
+            key=lambda pair: (-pair[0], pair[1]),
+        )
+        if not unknown:
+            return
+        report.counts[f"unknown {what}s"] = len(unknown)
+        for count, name in unknown[:_NAMED]:
+            mention = self._of[name]
+            times = f" (and {count - 1} times more)" if count > 1 else ""
+            report.warn(mention.file, mention.line, f"{what} {name} is {where}{times}")
+        if len(unknown) > _NAMED:
+            mention = self._of[unknown[_NAMED][1]]
+            report.warn(mention.file, mention.line, f"{len(unknown) - _NAMED} more {what}s are {where}")
+
+
 def check_extraction(folder: Path, *, sample: int = 0, seed: int | None = None) -> Report:
     """Check every row of an extraction.
 
@@ -108,15 +157,6 @@ def check_extraction(folder: Path, *, sample: int = 0, seed: int | None = None) 
     return checker.report
 
 
-@dataclass(slots=True)
-class _Mention:
-    """How often a name is mentioned, and where first."""
-
-    file: Path
-    line: int
-    count: int = 0
-
-
 class _Checker:
     def __init__(self, sample: int, choice: random.Random) -> None:
         self.report = Report()
@@ -125,9 +165,9 @@ class _Checker:
         self._rows = 0
         self._modules: dict[str, Path] = {}
         self._declared: dict[str, tuple[Path, int]] = {}
-        self._imports: dict[str, _Mention] = {}
-        self._premises: dict[str, _Mention] = {}
-        self._parents: dict[str, _Mention] = {}
+        self._imports = Mentions()
+        self._premises = Mentions()
+        self._parents = Mentions()
 
     def read(self, file: Path) -> None:
         """Check one file by itself and remember what it declares and mentions."""
@@ -165,9 +205,10 @@ class _Checker:
 
     def compare(self) -> None:
         """Check what one file says against what all of them declare."""
-        self._unknown("premise", self._premises, self._declared)
-        self._unknown("parent", self._parents, self._declared)
-        self._unknown("import", self._imports, self._modules)
+        where = "in no file of this folder"
+        self._premises.warn(self.report, "premise", self._declared, where)
+        self._parents.warn(self.report, "parent", self._declared, where)
+        self._imports.warn(self.report, "import", self._modules, where)
 
     def _keep(self, line: bytes) -> None:
         # Reservoir sampling: every row is equally likely to be kept, however many follow.
@@ -196,7 +237,7 @@ class _Checker:
         if other is not file:
             self.report.fault(file, number, f"module {row['module']} has another file, {other}")
         for name in row["imports"]:
-            self._imports.setdefault(name, _Mention(file, number)).count += 1
+            self._imports.add(name, file, number)
 
     def _declaration(self, file: Path, number: int, row: Row, module: str) -> None:
         name = row["name"]
@@ -210,31 +251,14 @@ class _Checker:
         if reason is not None:
             self.report.warn(file, number, f"{name} never surfaces ({reason}); leave it out")
         if row["parent"] is not None:
-            self._parents.setdefault(row["parent"], _Mention(file, number)).count += 1
+            self._parents.add(row["parent"], file, number)
 
     def _example(self, file: Path, number: int, row: Row) -> None:
         if self._declared.get(row["theorem"], (None, 0))[0] is not file:
             self.report.fault(file, number, f"example of {row['theorem']}, which this file does not declare")
         self.report.counts["premises named"] += len(row["premises"])
         for premise in row["premises"]:
-            self._premises.setdefault(premise["name"], _Mention(file, number)).count += 1
-
-    def _unknown(self, what: str, mentions: dict[str, _Mention], known: dict[str, Any]) -> None:
-        unknown = sorted(
-            ((mention.count, name) for name, mention in mentions.items() if name not in known),
-            key=lambda pair: (-pair[0], pair[1]),
-        )
-        if not unknown:
-            return
-        self.report.counts[f"unknown {what}s"] = len(unknown)
-        for count, name in unknown[:_NAMED]:
-            mention = mentions[name]
-            times = f" (and {count - 1} times more)" if count > 1 else ""
-            self.report.warn(mention.file, mention.line, f"{what} {name} is in no file of this folder{times}")
-        if len(unknown) > _NAMED:
-            mention = mentions[unknown[_NAMED][1]]
-            message = f"{len(unknown) - _NAMED} more {what}s are in no file of this folder"
-            self.report.warn(mention.file, mention.line, message)
+            self._premises.add(premise["name"], file, number)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -81,11 +81,15 @@ class ExtractionReader:
 
     def proofs(self) -> Iterator[Proof]:
         """What the proofs use, an entry for each example; not what nothing but instance search found."""
+        return (proof for _, _, proof in self.placed_proofs())
+
+    def placed_proofs(self) -> Iterator[tuple[Path, int, Proof]]:
+        """The same with file and line."""
         for file in self.files:
             for number, line in read_lines(file):
                 if b'"example"' in line and (row := _row(file, number, line))["row"] == "example":
                     used = (each["name"] for each in row["premises"] if each["from"] != ["instance"])
-                    yield Proof(row["theorem"], tuple(used))
+                    yield file, number, Proof(row["theorem"], tuple(used))
 
     def _module_rows(self) -> Iterator[Row]:
         return map(_module_row, self.files)

@@ -29,8 +29,9 @@ class ProofLists:
     """
 
     def __init__(self, path: Path) -> None:
-        self._extraction = ExtractionReader(path) if _is_extraction(path) else None
-        self.files = _files(path) if self._extraction is None else self._extraction.files
+        self.extraction = ExtractionReader(path) if _is_extraction(path) else None
+        """The reader of the extraction; None for lists."""
+        self.files = _files(path) if self.extraction is None else self.extraction.files
         """Every file that is read, in order."""
 
     def proofs(self) -> Iterator[Proof]:
@@ -39,22 +40,48 @@ class ProofLists:
         Raises:
             SidecarError: `bad_request` naming file and line when a row is not what it should be or a file is cut off.
         """
-        if self._extraction is not None:
-            yield from self._extraction.proofs()
+        if self.extraction is not None:
+            yield from self.extraction.proofs()
             return
         for file in self.files:
             for number, line in read_lines(file, ended=False):
-                yield _proof(file, number, line)
+                try:
+                    yield read_proof(line)
+                except ValueError as error:
+                    raise _unreadable(file, number, str(error)) from error
+
+
+def read_proof(line: bytes) -> Proof:
+    """The proof of one row.
+
+    Raises:
+        ValueError: Saying what is wrong.
+    """
+    try:
+        row = decoded(line)
+    except ValueError as error:
+        raise ValueError(f"not a row of JSON: {error}") from error
+    name, premises = row.get("name"), row.get("premises")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name is {_shown(name)}, it must be the name of a theorem")
+    if not isinstance(premises, list) or not all(isinstance(premise, str) for premise in premises):
+        raise ValueError(f"premises is {_shown(premises)}, it must be a list of names")
+    return Proof(name, tuple(premises))
 
 
 def _is_extraction(path: Path) -> bool:
     """Whether the first file begins as an extraction does; a folder with lists directly in it is none."""
-    for file in (_lists(path) or extraction_files(path))[:1]:
-        for _, line in read_lines(file, ended=False):
-            try:
+    lists = _lists(path)
+    for file in (lists or extraction_files(path))[:1]:
+        try:
+            for _, line in read_lines(file, ended=False):
                 return bool(decoded(line).get("row") == "module")
-            except ValueError:
-                return False
+        except ValueError:
+            return False
+        except SidecarError:
+            # A list that cannot be read is met when it is read, with those beside it.
+            if not lists:
+                raise
     return False
 
 
@@ -79,19 +106,6 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _proof(file: Path, number: int, line: bytes) -> Proof:
-    try:
-        row = decoded(line)
-    except ValueError as error:
-        raise _unreadable(file, number, f"not a row of JSON: {error}") from error
-    name, premises = row.get("name"), row.get("premises")
-    if not isinstance(name, str) or not name:
-        raise _unreadable(file, number, f"name is {_shown(name)}, it must be the name of a theorem")
-    if not isinstance(premises, list) or not all(isinstance(premise, str) for premise in premises):
-        raise _unreadable(file, number, f"premises is {_shown(premises)}, it must be a list of names")
-    return Proof(name, tuple(premises))
-
-
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
@@ -102,5 +116,6 @@ def _unreadable(file: Path, number: int, fault: str) -> SidecarError:
         "bad_request",
         f"{file}:{number}: {fault}",
         field="proofs",
-        hint='a row looks like {"name": "Nat.add_comm", "premises": ["Nat.add_succ"]}',
+        hint='a row looks like {"name": "Nat.add_comm", "premises": ["Nat.add_succ"]};'
+        " `lean-sidecar corpus check CORPUS --proofs FILE` names every row that is none",
     )

@@ -180,6 +180,23 @@ def test_an_option_that_names_nothing_is_refused(user: dict[str, str], words: li
     assert "names nothing" in error["message"] and "out" in error["hint"]
 
 
+def test_a_list_of_proofs_is_checked_before_a_build(user: dict[str, str], tmp_path: Path) -> None:
+    proofs = tmp_path / "proofs.jsonl"
+    check = ["corpus", "check", str(EXAMPLE), "--proofs", str(proofs)]
+    proofs.write_text('{"name": "Nat.gcd_comm", "premises": ["Nat.dvd_antisymm", "Of.another"]}')
+    done = run(user, *check)
+    assert done.returncode == 0, done.stderr
+    assert "theorems whose proofs an index uses" in done.stdout
+    assert f"warning: {proofs}:1: premise Of.another is not in the corpus" in done.stderr
+    proofs.write_text('{"name": "Nat.gcd_comm", "premises": []}\n{"name": "Nat.gcd_comm"}\n')
+    done = run(user, *check, "--json")
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert report["faults"] == [f"{proofs}:2: premises is None, it must be a list of names"]
+    assert report["counts"]["proofs"] == 1
+    assert run(user, *check[:-1], "/no/such/file").returncode == 4
+
+
 def parameters() -> Iterator[tuple[str, str]]:
     """Every command with the name of every parameter that takes a path."""
 
