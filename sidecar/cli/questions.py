@@ -33,7 +33,9 @@ def premises(
     theorem: str | None = typer.Option(None, help="Name of the theorem being proved; never offered."),
     module: str | None = typer.Option(None, help="Module that the goal stands in."),
     namespace: str | None = typer.Option(None, help="Namespace that is open at the goal."),
-    exclude: str | None = typer.Option(None, help="Names to leave out, comma-separated."),
+    exclude: str | None = typer.Option(
+        None, help="Names to leave out, comma-separated; their proofs tell nothing either."
+    ),
     url: str | None = typer.Option(None, parser=a_text("url"), help=URL_HELP),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

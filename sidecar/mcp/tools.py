@@ -134,7 +134,9 @@ class _Tools:
         ] = None,
         module: Annotated[str | None, Field(description="Module that is being written.")] = None,
         namespace: Annotated[str | None, Field(description="Namespace that is open at the goal.")] = None,
-        exclude: Annotated[list[str] | None, Field(description="Names that are not wanted.")] = None,
+        exclude: Annotated[
+            list[str] | None, Field(description="Names that are not wanted; nor are their proofs looked at.")
+        ] = None,
     ) -> Premises:
         """Select the premises (lemmas, definitions) that most likely help to close a Lean goal."""
         answer = self._ask(
