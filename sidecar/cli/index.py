@@ -15,7 +15,10 @@ from sidecar.cli.parameters import a_path, a_text
 
 app = typer.Typer(help="Build, inspect, verify and update an index.", no_args_is_help=True)
 
-ENCODER_HELP = "small, static, a folder with a model, or hub:owner/model for a model on a hub."
+ENCODER_HELP = (
+    "small, static, a folder with a model, or hub:owner/model for a model on a hub. When left out, static selects "
+    "premises and small searches."
+)
 PROOFS_HELP = "What proofs use, where the corpus does not say: an extraction, or JSON lines with name and premises."
 
 
@@ -31,7 +34,10 @@ def build(
         parser=a_path("output"),
         help="Folder to write; the default index of the user when left out.",
     ),
-    encoder: str = typer.Option("small", parser=a_text("encoder"), help=ENCODER_HELP),
+    encoder: str | None = typer.Option(None, parser=a_text("encoder"), help=ENCODER_HELP),
+    search_encoder: str | None = typer.Option(
+        None, parser=a_text("search_encoder"), help="Another encoder for search."
+    ),
     format_: str = typer.Option("auto", "--format", help="auto, extraction, declarations or docgen."),
     proofs: Path | None = typer.Option(None, parser=a_path("proofs"), help=PROOFS_HELP),
     threads: int = typer.Option(0, min=0, help="Threads of the model; 0 uses all cores that are usable."),
@@ -44,7 +50,7 @@ def build(
     """Build an index. An interrupted build goes on where it stopped when the same command is given again."""
     from sidecar.cli.output import note, print_json, print_pairs
     from sidecar.corpus.source import example_corpus, open_corpus
-    from sidecar.encoder.load import load_encoder
+    from sidecar.encoder.load import DEFAULTS, load_encoder
     from sidecar.encoder.threads import usable_cores
     from sidecar.errors import SidecarError
     from sidecar.index.build import build_index
@@ -56,14 +62,16 @@ def build(
             "bad_request", "the example library takes no proofs", field="proofs", hint="name a corpus before --proofs"
         )
     corpus = example_corpus() if source is None else open_corpus(source, format_, proofs)
-    loaded = load_encoder(encoder, threads=threads or usable_cores(), device=device)
+    names = (encoder or DEFAULTS["premises"], search_encoder or encoder or DEFAULTS["search"])
+    loaded = {name: load_encoder(name, threads=threads or usable_cores(), device=device) for name in set(names)}
     if ray is not None:
         from sidecar.encoder.spread import SpreadEncoder
         from sidecar.spread import spread_over
 
-        loaded = SpreadEncoder(loaded, spread_over(ray))
+        spread = spread_over(ray)
+        loaded = {name: SpreadEncoder(each, spread) for name, each in loaded.items()}
     with _kept_when_interrupted():
-        manifest = build_index(corpus, folder, loaded)
+        manifest = build_index(corpus, folder, loaded[names[0]], search_encoder=loaded[names[1]])
     if proofs is not None and not manifest.counts["proofs"]:
         note(f"{proofs} tells nothing: no proof in it is of a theorem of the index and uses one of its premises")
     summary = {"folder": str(folder), **manifest.summary()}
@@ -133,9 +141,12 @@ def update(
     from sidecar.index.manifest import Manifest
 
     manifest = Manifest.read(folder)
-    encoder = load_encoder(manifest.encoder_name, threads=threads or usable_cores())
+    names = (manifest.encoder_name, manifest.vector_entry("search").encoder)
+    loaded = {name: load_encoder(name, threads=threads or usable_cores()) for name in set(names)}
     with _kept_when_interrupted():
-        report = update_index(folder, open_corpus(source, format_, proofs), encoder)
+        report = update_index(
+            folder, open_corpus(source, format_, proofs), loaded[names[0]], search_encoder=loaded[names[1]]
+        )
     if manifest.counts["proofs"] and not report.manifest.counts["proofs"]:
         note("the index knows no proofs any more: give --proofs, or an extraction with examples, to have them again")
     if as_json:

@@ -7,7 +7,9 @@ begin with `hub:` and no others, and for those only when the model is not on thi
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.folder import EncoderDescription, Tower, read_description
@@ -15,6 +17,10 @@ from sidecar.errors import SidecarError
 
 TIERS = ("small", "static")
 """Encoders that come with this package, trained by `training/premises`; how is written beside their weights."""
+
+DEFAULTS: Final[Mapping[str, str]] = {"premises": "static", "search": "small"}
+"""What an index is made with unless its user says otherwise, by role: the table knows more of what proofs use, the
+transformer more of what people mean (figures: benchmarks/README.md)."""
 
 BUILT_IN = Path(__file__).parent / "models"
 """Where their folders are."""

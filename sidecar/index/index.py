@@ -243,7 +243,7 @@ class Index:
             difference = "other weights, another tokenizer or another pooling under the same name"
         else:
             difference = "another model with vectors of the same length"
-        mending = rebuild_hint(self.folder, encoder.name)
+        mending = rebuild_hint(self.folder, None if encoder.name == entry.encoder else encoder.name)
         raise SidecarError(
             "conflict",
             f"index {self.folder} was made with encoder {entry.encoder!r} ({entry.fingerprint}) and cannot be"

@@ -287,23 +287,38 @@ def rebuild_hint(folder: Path | None, encoder: str | None = None) -> str:
     """
     made_with, proofs = (None, False) if folder is None else _made_with(folder)
     words = ["lean-sidecar", "index", "build", "CORPUS", "--output", "FOLDER" if folder is None else str(folder)]
-    words += ["--encoder", encoder or made_with or "small", *(("--proofs", "PROOFS") if proofs else ())]
+    if encoder is not None:
+        made_with = (encoder, encoder)
+    if made_with is not None:
+        premises, search = made_with
+        words += ["--encoder", premises, *(("--search-encoder", search) if search != premises else ())]
+    words += ["--proofs", "PROOFS"] if proofs else []
     return f"build it again: `{shlex.join(words)}`"
 
 
-def _made_with(folder: Path) -> tuple[str | None, bool]:
-    """The encoder of an index, and whether it was told proofs that its corpus does not bring along."""
+def _made_with(folder: Path) -> tuple[tuple[str, str] | None, bool]:
+    """The encoders of an index, and whether it was told proofs that its corpus does not bring along."""
     try:
         body = json.loads((folder / MANIFEST_FILE).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None, False
     if _field(body, "kind") != KIND:
         return None, False
-    entries = [_field(body, "vectors", str(_field(body, "roles", "premises"))), *_values(_field(body, "vectors"))]
-    names = [name for entry in entries if isinstance(name := _field(entry, "encoder"), str)]
+    entries = [_field(body, "vectors", str(_field(body, "roles", role))) for role in ("premises", "search")]
+    named = [_encoder_of(entry) for entry in (*entries, *_values(_field(body, "vectors")))]
+    readable = next((name for name in named if name), None)
     proofs = _field(body, "counts", "proofs")
     told = isinstance(proofs, int) and proofs > 0 and _field(body, "corpus_format") != "extraction"
-    return next((name for name in names if name and name.isprintable() and "`" not in name), None), told
+    if readable is None:
+        return None, told
+    premises, search = (name or readable for name in named[:2])
+    return (premises, search), told
+
+
+def _encoder_of(entry: object) -> str | None:
+    """The encoder of an entry, where it can stand in a command."""
+    name = _field(entry, "encoder")
+    return name if isinstance(name, str) and name and name.isprintable() and "`" not in name else None
 
 
 def _field(value: object, *names: str) -> object:
@@ -375,5 +390,5 @@ def _missing(folder: Path) -> SidecarError:
         "not_found",
         f"no index: {folder} {what}",
         field="index",
-        hint=f"build one: `lean-sidecar index build CORPUS --output {folder} --encoder small`",
+        hint=f"build one: `lean-sidecar index build CORPUS --output {folder}`",
     )

@@ -24,7 +24,7 @@ from sidecar.encoder.tower import documents_of
 from sidecar.errors import SidecarError
 from sidecar.feedback import FeedbackLog
 from sidecar.index.index import Index
-from sidecar.index.manifest import Manifest, Role, damaged
+from sidecar.index.manifest import ROLES, Manifest, Role, damaged
 from sidecar.index.products import load_products
 from sidecar.prove.race import ProofRace
 from sidecar.search.cross_encoder import CrossEncoderReranker, load_reranker
@@ -342,13 +342,17 @@ class ServerState:
 
         running = {} if old is None else {documents_of(b.encoder).fingerprint: b for b in old.batchers.values()}
         batchers: dict[Role, MicroBatcher] = {}
-        for role in ("premises", "search"):
+        for role in ROLES:
             entry = index.manifest.vector_entry(role)
             batcher = running.get(entry.fingerprint)
             if batcher is None:
                 name = self._encoder or entry.encoder
                 self._say(f"loading the encoder {name}")
                 encoder = load_encoder(name, threads=self.settings.threads)
+                made = documents_of(encoder).fingerprint
+                if made != entry.fingerprint and made in {index.manifest.vector_entry(r).fingerprint for r in ROLES}:
+                    # The one that was asked for is of the other role; this role keeps its own.
+                    encoder = load_encoder(entry.encoder, threads=self.settings.threads)
                 index.require_encoder(encoder, role)
                 encoder.encode(["⊢ True"], "goal")
                 batcher = MicroBatcher(encoder, waiting_limit=self.settings.limits.waiting)

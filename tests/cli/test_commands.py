@@ -30,6 +30,21 @@ def index(user: dict[str, str]) -> Path:
     return Path(user["LEAN_SIDECAR_DATA"]) / "default"
 
 
+def test_an_index_has_an_encoder_for_each_role(user: dict[str, str], tmp_path: Path) -> None:
+    def encoders(*options: str) -> list[str]:
+        folder = tmp_path / "-".join(("i", *options))
+        done = run(user, "index", "build", str(EXAMPLE), "--output", str(folder), *options)
+        assert done.returncode == 0, done.stderr
+        updated = run(user, "index", "update", str(folder), str(EXAMPLE), "--json")
+        assert json.loads(updated.stdout)["encoded"] == 0
+        body = json.loads((folder / "manifest.json").read_bytes())
+        return [body["vectors"][body["roles"][role]]["encoder"] for role in ("premises", "search")]
+
+    assert encoders() == ["static", "small"]
+    assert encoders("--encoder", "static") == ["static", "static"]
+    assert encoders("--search-encoder", "static") == ["static", "static"]
+
+
 def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     assert "Traceback" not in done.stderr
     wire: dict[str, str] = json.loads(done.stdout)["error"]

@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from sidecar.corpus.source import example_corpus
+from sidecar.encoder.load import load_encoder
+from sidecar.index.build import build_index
 from tests.encoder.towers import write_tower
 from tests.running import running_server
 from tests.search.test_reranker import write_classifier
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the example library with one encoder for premises and one for search."""
+    folder = tmp_path_factory.mktemp("both") / "index"
+    build_index(example_corpus(), folder, load_encoder("static"), search_encoder=load_encoder("small"))
+    return folder
 
 
 def test_a_server_with_a_tower_answers_goals_and_questions(tmp_path: Path) -> None:
@@ -46,3 +58,16 @@ def test_a_server_does_not_start_with_what_is_no_reranker(tmp_path: Path) -> Non
     with running_server(tmp_path / "server", wait=False, LEAN_SIDECAR_RERANKER=str(tmp_path / "absent")) as server:
         assert server.process.wait(120) != 0
         assert "no reranker" in server.log
+
+
+@pytest.mark.parametrize("asked", [None, "static", "small"])
+def test_each_role_keeps_its_encoder(both: Path, tmp_path: Path, asked: str | None) -> None:
+    options = () if asked is None else ("--encoder", asked)
+    with running_server(tmp_path / "server", *options, LEAN_SIDECAR_INDEX=str(both)) as server:
+        client = server.client()
+        status = client.status()
+        assert (status["encoder"]["name"], status["search_encoder"]["name"]) == ("static", "small")
+        assert client.premises("a b : Nat\n⊢ Eq (HAdd.hAdd a b) (HAdd.hAdd b a)", 4)["premises"]
+        assert client.search("addition is commutative", 5)["results"]
+        client.reload()
+        assert client.status()["encoder"] == status["encoder"]

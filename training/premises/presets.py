@@ -51,7 +51,7 @@ PRESETS: Final[dict[str, Preset]] = {
             phrases=12,
             learning_rate=2e-2,
             batch=1024,
-            passes=4.0,
+            passes=1.3,
             chunk=1 << 20,
         ),
         Preset("small", ""),
