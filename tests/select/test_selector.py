@@ -216,7 +216,7 @@ async def test_a_cut_goal_is_reported(index: Index, tmp_path: Path) -> None:
     batcher = MicroBatcher(short)
     embeddings = PremiseEmbeddings(tmp_path, encoder.fingerprint, CACHE_BYTES)
     selector = PremiseSelector(index, batcher, embeddings)
-    goal = "".join(f"h{number} : LT.lt m n\n" for number in range(9)) + "⊢ Eq (Nat.gcd m n) (Nat.gcd n m)"
+    goal = "".join(f"h{number} : LT.lt m n\n" for number in range(40)) + "⊢ Eq (Nat.gcd m n) (Nat.gcd n m)"
     premise = local("Mine.long", "(n : Nat) : " + " ∧ ".join(f"Eq (Mine.frob{number} n) n" for number in range(30)))
     answer = await selector.select(PremiseRequest(goal, premises=(premise,)))
     assert set(codes(answer)) == {"hypotheses_dropped", "premises_cut"}
