@@ -216,11 +216,15 @@ async def test_a_cut_goal_is_reported(index: Index, tmp_path: Path) -> None:
     batcher = MicroBatcher(short)
     embeddings = PremiseEmbeddings(tmp_path, encoder.fingerprint, CACHE_BYTES)
     selector = PremiseSelector(index, batcher, embeddings)
-    goal = "".join(f"h{number} : LT.lt m n\n" for number in range(40)) + "⊢ Eq (Nat.gcd m n) (Nat.gcd n m)"
+    constants = ("Nat.succ", "Int.natAbs", "List.length", "Finset.card", "Real.sqrt", "Nat.factorial")
+    hypotheses = "".join(f"h{number} : LT.lt m ({name} k)\n" for number, name in enumerate(constants))
+    goal = f"{hypotheses}⊢ Eq (Nat.gcd m n) (Nat.gcd n m)"
     premise = local("Mine.long", "(n : Nat) : " + " ∧ ".join(f"Eq (Mine.frob{number} n) n" for number in range(30)))
     answer = await selector.select(PremiseRequest(goal, premises=(premise,)))
     assert set(codes(answer)) == {"hypotheses_dropped", "premises_cut"}
-    answer = await selector.select(PremiseRequest("⊢ " + "Nat.gcd m n + " * 40 + "0 = 0"))
+    answer = await selector.select(
+        PremiseRequest("⊢ " + "".join(f"Mine.frob{number} n + " for number in range(40)) + "0 = 0")
+    )
     assert codes(answer) == ["target_cut"]
     embeddings.close()
     await batcher.close()
