@@ -37,7 +37,7 @@ def run_demo(picture: Path | None, *, as_json: bool) -> int:
 
     from sidecar.client import BridgeClient
     from sidecar.corpus.source import example_corpus
-    from sidecar.encoder.load import load_encoder
+    from sidecar.encoder.load import DEFAULTS, load_encoder
     from sidecar.index.build import build_index
     from sidecar.launch import stop_server
     from sidecar.settings import Settings
@@ -46,7 +46,10 @@ def run_demo(picture: Path | None, *, as_json: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="lean-sidecar-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         began = time.perf_counter()
-        manifest = build_index(example_corpus(), folder / "index", load_encoder("small"))
+        encoders = {role: load_encoder(name) for role, name in DEFAULTS.items()}
+        manifest = build_index(
+            example_corpus(), folder / "index", encoders["premises"], search_encoder=encoders["search"]
+        )
         note(f"index of {manifest.counts['declarations']} declarations built in {time.perf_counter() - began:.1f} s")
         settings = replace(
             Settings(),

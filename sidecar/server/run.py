@@ -67,7 +67,7 @@ def serve(settings: Settings, *, index: Path | None = None, encoder: str | None 
         settings: Folders, token, threads, limits.
         index: Index to serve; None for the settings' one, else `data_folder/default`, else the embedded example
             library, whose index is built into the cache folder first.
-        encoder: Encoder to use; None for the one that the index was made with (`small` for the example library).
+        encoder: Encoder to use; None for those that the index was made with.
         listen: See `Listen`.
 
     Returns:

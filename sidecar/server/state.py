@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sidecar import __version__, wire
-from sidecar.encoder.base import Encoder
 from sidecar.encoder.batcher import MicroBatcher
 from sidecar.encoder.tower import documents_of
 from sidecar.errors import SidecarError
@@ -39,9 +38,6 @@ from sidecar.server.metrics import Metrics
 from sidecar.settings import Settings
 
 logger = logging.getLogger(__name__)
-
-EXAMPLE_ENCODER = "small"
-"""Encoder of the embedded example library's index, unless another one is asked for."""
 
 
 @dataclass(eq=False)
@@ -266,7 +262,7 @@ class ServerState:
         return sum(batcher.queue_length for batcher in set(self._loaded.batchers.values()))
 
     def _example_folder(self) -> Path:
-        return self.settings.cache_folder / f"example-{(self._encoder or EXAMPLE_ENCODER).replace('/', '-')}"
+        return self.settings.cache_folder / f"example-{(self._encoder or 'default').replace('/', '-')}"
 
     def _folder(self) -> Path | None:
         """The index to serve; None for the example library's."""
@@ -315,25 +311,25 @@ class ServerState:
     def _open_example(self) -> Index:
         """Open the example library's index, building it where it is missing or of another version."""
         from sidecar.corpus.source import example_corpus
-        from sidecar.encoder.load import load_encoder
+        from sidecar.encoder.load import DEFAULTS, load_encoder
         from sidecar.index.build import build_index
 
         folder = self._example_folder()
         corpus = example_corpus()
-        name = self._encoder or EXAMPLE_ENCODER
-        encoder: Encoder | None = None
+        names = {role: self._encoder or DEFAULTS[role] for role in ROLES}
+        loaded = {name: load_encoder(name, threads=self.settings.threads) for name in set(names.values())}
         try:
             index = Index.open(folder)
             if index.manifest.corpus_fingerprint == corpus.fingerprint():
-                encoder = load_encoder(name, threads=self.settings.threads)
-                index.require_encoder(encoder)
+                for role in ROLES:
+                    index.require_encoder(loaded[names[role]], role)
                 return index
             index.close()
         except SidecarError:
             pass
         self._say("nothing was indexed yet: building the index of the example library")
-        encoder = encoder or load_encoder(name, threads=self.settings.threads)
-        build_index(corpus, folder, documents_of(encoder))
+        encoders = {role: documents_of(loaded[names[role]]) for role in ROLES}
+        build_index(corpus, folder, encoders["premises"], search_encoder=encoders["search"])
         return Index.open(folder)
 
     def _batchers(self, index: Index, old: Loaded | None) -> dict[Role, MicroBatcher]:

@@ -124,7 +124,7 @@ async def test_a_server_that_cannot_be_reached_is_named(folder: Path) -> None:
 
 
 async def test_answers_of_the_example_library_say_so(tmp_path: Path) -> None:
-    example = tmp_path / "cache" / "example-small"
+    example = tmp_path / "cache" / "example-default"
     shutil.copytree(small_index(), example)
     try:
         async with agent(tmp_path, LEAN_SIDECAR_INDEX=str(example)) as client:
