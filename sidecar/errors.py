@@ -6,7 +6,8 @@ line each render without knowing who raised it.
 
 from __future__ import annotations
 
-from typing import Literal
+import errno
+from typing import Final, Literal
 
 ErrorCode = Literal[
     "bad_request",
@@ -53,6 +54,15 @@ EXIT_STATUS: dict[ErrorCode, int] = {
     "unreachable": 6,
 }
 """Exit status of the command line for each error code (0 is success; 1 means a check that ran and failed)."""
+
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Why something cannot be written where there is no room for it."""
+
+
+def room_or(error: OSError, elsewhere: str) -> str:
+    """The way out where something cannot be written: what leads elsewhere, and room where it is room that is wanted."""
+    return f"make room, or {elsewhere}" if error.errno in FULL else elsewhere
 
 
 class SidecarError(Exception):

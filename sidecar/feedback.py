@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from sidecar.errors import SidecarError
+from sidecar.errors import SidecarError, room_or
 
 FILE_BYTES = 16 * 1024 * 1024
 """Size at which the file is set aside; with the one set aside before, at most twice this is kept."""
@@ -55,7 +55,7 @@ class FeedbackLog:
                 raise SidecarError(
                     "internal",
                     f"{self.file} cannot be written: {error.strerror}",
-                    hint="make room, choose another folder (LEAN_SIDECAR_DATA), or turn LEAN_SIDECAR_FEEDBACK off",
+                    hint=room_or(error, "choose another folder (LEAN_SIDECAR_DATA) or turn LEAN_SIDECAR_FEEDBACK off"),
                 ) from None
         return True
 

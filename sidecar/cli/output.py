@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
-from sidecar.errors import SidecarError
+from sidecar.errors import SidecarError, room_or
 
 PIPE_WIDTH = 160
 """Columns of a table that goes into a pipe or a file."""
@@ -54,7 +54,7 @@ class _Answers:
         except OSError as error:
             give_stdout_up()
             detail = f"the answer cannot be written: {error.strerror or error}"
-            self._lost = SidecarError("internal", detail, field="stdout", hint="make room, or send it elsewhere")
+            self._lost = SidecarError("forbidden", detail, field="stdout", hint=room_or(error, "send it elsewhere"))
             raise self._lost from error
 
 

@@ -36,7 +36,7 @@ from sidecar.corpus.source import Corpus
 from sidecar.encoder.base import Encoder
 from sidecar.encoder.threads import usable_cores
 from sidecar.encoder.tower import require_whole
-from sidecar.errors import SidecarError
+from sidecar.errors import FULL, SidecarError, room_or
 from sidecar.index.approximate import APPROXIMATE_ROWS, build_lists
 from sidecar.index.codes import scan_order, write_codes
 from sidecar.index.embed import KnownVectors, Plan, VectorFile
@@ -71,7 +71,7 @@ SMALLEST_BATCH: Final = 64
 LARGEST_BATCH: Final = 8_192
 
 _DISK_FAULTS: Final = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(*FULL, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
 )
 """What a person can mend: a disk that takes no more, a folder that is not theirs, a path that leads nowhere."""
@@ -208,10 +208,11 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         if error.errno not in _DISK_FAULTS:
             raise
         raise SidecarError(
-            "internal",
+            "forbidden",
             f"the index {folder} cannot be written: {error.strerror} ({error.filename or folder.parent})",
             field="output",
-            hint="make room or choose another folder, then give the same command again: it goes on where it stopped",
+            hint=room_or(error, "choose another folder")
+            + (", then give the same command again: it goes on where it stopped" if error.errno in FULL else ""),
         ) from error
 
 
