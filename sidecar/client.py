@@ -35,6 +35,16 @@ ANSWER_LIMITS = Limits(body_bytes=1 << 30, depth=64, items=50_000_000)
 """What we accept from a server that we chose to ask."""
 
 
+def about_example(index: Mapping[str, Any]) -> str | None:
+    """What to know of answers that come from the example library, by the `index` of `status`; None of others."""
+    if not index["example"]:
+        return None
+    return (
+        f"nothing was indexed yet: this comes from an example library of {index['declarations']} declarations, not from"
+        " Mathlib or a library of your own; `lean-sidecar index build CORPUS` makes an index"
+    )
+
+
 class _Methods:
     """The methods of the protocol, by whatever way `call` sends them."""
 

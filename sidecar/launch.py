@@ -13,15 +13,16 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sidecar import __version__
-from sidecar.errors import SidecarError
-from sidecar.settings import Settings
+from sidecar.errors import SidecarError, room_or
+from sidecar.settings import Limits, Settings
 from sidecar.transport import Transport, Unanswered
-from sidecar.wire import PROTOCOL
+from sidecar.wire import CONTENT_TYPE, PROTOCOL, decode, encode
 
 ADDRESS_FILE = "server.json"
 LOCK_FILE = "server.lock"
@@ -29,6 +30,9 @@ LOG_FILE = "server.log"
 LOG_BYTES = 4 * 1024 * 1024
 HEALTH_SECONDS = 30.0
 """How long a server may take to say how it is. It says so at once, but on a crowded machine at once takes a while."""
+
+LEAST_SECONDS = 1.0
+"""How long a server that is to be stopped may take to say that it is there, however short the patience."""
 
 POLL_SECONDS = 0.05
 
@@ -128,15 +132,15 @@ class _Silent(SidecarError):
     """Somebody listens, but does not answer in time."""
 
 
-async def ask_health(transport: Transport) -> Health:
+async def ask_health(transport: Transport, seconds: float = HEALTH_SECONDS) -> Health:
     """Ask a server how it is.
 
     Raises:
         Unanswered: Nobody listens there.
-        SidecarError: `unreachable` when something else than a sidecar answers, or nothing within `HEALTH_SECONDS`.
+        SidecarError: `unreachable` when something else than a sidecar answers, or nothing within `seconds`.
     """
     try:
-        async with asyncio.timeout(HEALTH_SECONDS):
+        async with asyncio.timeout(seconds):
             answer = await transport.request("GET", "/health")
         raw = json.loads(answer.body)
         return Health(
@@ -150,7 +154,7 @@ async def ask_health(transport: Transport) -> Health:
     except TimeoutError:
         raise _Silent(
             "unreachable",
-            f"the server at {transport.url} did not answer within {HEALTH_SECONDS:.0f} s",
+            f"the server at {transport.url} did not answer within {seconds:.3g} s",
             hint="it may hang: stop it and try again",
         ) from None
     except (ValueError, KeyError, TypeError):
@@ -159,6 +163,31 @@ async def ask_health(transport: Transport) -> Health:
             f"what answers at {transport.url} is not a sidecar",
             hint="check the address (LEAN_SIDECAR_URL)",
         ) from None
+
+
+async def served_index(address: Address) -> Path | None:
+    """The folder of the index that a server answers from; None where it does not say so in time."""
+    transport = Transport(address.url, address.token)
+    try:
+        async with asyncio.timeout(HEALTH_SECONDS):
+            answer = await transport.request("POST", "/v1/status", encode({}), CONTENT_TYPE)
+        index = decode(answer.body, Limits()).get("index") if answer.status == 200 else None
+        return Path(str(index["folder"])) if isinstance(index, dict) else None
+    except (Unanswered, SidecarError, TimeoutError, KeyError):
+        return None
+    finally:
+        await transport.close()
+
+
+async def other_index(address: Address, asked: Path | None) -> str | None:
+    """Warning for who asked for an index where a server that runs already answers from another one."""
+    served = None if asked is None else await served_index(address)
+    if asked is None or served is None or served.resolve() == asked.resolve():
+        return None
+    return (
+        f"the server that runs already answers from the index {served}, not from {asked.absolute()}:"
+        " to switch, end it with `lean-sidecar stop` and give the command again"
+    )
 
 
 async def find_server(settings: Settings) -> tuple[Address, Health] | None:
@@ -179,14 +208,14 @@ async def find_server(settings: Settings) -> tuple[Address, Health] | None:
     return found
 
 
-async def _published(settings: Settings) -> tuple[Address, Health] | None:
+async def _published(settings: Settings, seconds: float = HEALTH_SECONDS) -> tuple[Address, Health] | None:
     """The published server, whatever protocol it speaks."""
     address = read_address(settings)
     if address is None:
         return None
     transport = Transport(address.url, address.token)
     try:
-        health = await ask_health(transport)
+        health = await ask_health(transport, seconds)
     except _Silent as silent:
         if not _runs(address.pid):
             return None
@@ -268,6 +297,10 @@ async def _ensured(settings: Settings, say: Say) -> Address:
         raise _failed(settings, log_start, process) from None
     finally:
         await transport.close()
+    if process is None:
+        warning = await other_index(address, settings.index)
+        if warning is not None:
+            say(f"warning: {warning}")
     return address
 
 
@@ -283,7 +316,8 @@ async def stop_server(settings: Settings, seconds: float = STOP_SECONDS) -> Heal
     """
     import signal
 
-    found = await _published(settings)
+    until = time.monotonic() + seconds
+    found = await _published(settings, max(LEAST_SECONDS, min(HEALTH_SECONDS, seconds)))
     if found is None:
         return None
     _, health = found
@@ -294,7 +328,7 @@ async def stop_server(settings: Settings, seconds: float = STOP_SECONDS) -> Heal
     except PermissionError:
         raise SidecarError("forbidden", f"the server (process {health.pid}) belongs to another user") from None
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(until - time.monotonic()):
             while _runs(health.pid):
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
@@ -334,7 +368,7 @@ def _writing(folder: Path) -> Iterator[None]:
         raise SidecarError(
             "unreachable",
             f"the runtime folder {folder} cannot be written: {error.strerror}",
-            hint="make room in it, or set LEAN_SIDECAR_RUNTIME to a folder of yours",
+            hint=room_or(error, "set LEAN_SIDECAR_RUNTIME to a folder of yours"),
         ) from None
 
 

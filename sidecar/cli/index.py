@@ -72,6 +72,7 @@ def build(
         loaded = {name: SpreadEncoder(each, spread) for name, each in loaded.items()}
     with _kept_when_interrupted():
         manifest = build_index(corpus, folder, loaded[names[0]], search_encoder=loaded[names[1]])
+    _serve_now(folder)
     if proofs is not None and not manifest.counts["proofs"]:
         note(f"{proofs} tells nothing: no proof in it is of a theorem of the index and uses one of its premises")
     summary = {"folder": str(folder), **manifest.summary()}
@@ -118,7 +119,7 @@ def verify(
     else:
         for fault in faults:
             note(f"fault: {fault}")
-        print_line(f"{chosen}: " + (f"{len(faults)} faults" if faults else "all checks passed"))
+        print_line(f"{chosen}: " + (f"{len(faults)} fault{'s' * (len(faults) > 1)}" if faults else "all checks passed"))
     if faults:
         raise typer.Exit(1)
 
@@ -147,12 +148,38 @@ def update(
         report = update_index(
             folder, open_corpus(source, format_, proofs), loaded[names[0]], search_encoder=loaded[names[1]]
         )
+    _serve_now(folder)
     if manifest.counts["proofs"] and not report.manifest.counts["proofs"]:
         note("the index knows no proofs any more: give --proofs, or an extraction with examples, to have them again")
     if as_json:
         print_json(report.as_wire())
     else:
         print_pairs("index updated", report.as_wire())
+
+
+def _serve_now(folder: Path) -> None:
+    """Let a local server that serves this folder load the new index before the command ends, and say so."""
+    import asyncio
+
+    from sidecar.cli.output import note
+    from sidecar.client import Client
+    from sidecar.errors import SidecarError
+    from sidecar.launch import find_server
+    from sidecar.settings import Settings
+
+    settings = Settings()
+    try:
+        found = asyncio.run(find_server(settings))
+        if found is None or not found[1].ready:
+            return
+        with Client(found[0].url, found[0].token) as client:
+            index = client.status()["index"]
+            if index["example"] or Path(index["folder"]).resolve() == folder.resolve():
+                client.reload()
+                if Path(client.status()["index"]["folder"]).resolve() == folder.resolve():
+                    note("the running server answers from this index now")
+    except SidecarError as error:
+        note(f"warning: the running server may go on with the index before: {error}")
 
 
 @contextlib.contextmanager

@@ -52,6 +52,7 @@ def premises(
     }
     with _client(url) as client:
         answer = client.premises(_text(goal, "goal"), k, **params)
+        _about_index(client)
     if as_json:
         print_json(answer)
     else:
@@ -81,6 +82,7 @@ def search(
     }
     with _client(url) as client:
         answer = client.search(_text(query, "query"), k, **params)
+        _about_index(client)
     if as_json:
         print_json(answer)
     else:
@@ -143,6 +145,19 @@ def _remarks(answer: Mapping[str, Any]) -> None:
     timings: Mapping[str, float] = answer.get("timings", {})
     if timings:
         note("ms: " + ", ".join(f"{stage} {milliseconds:.1f}" for stage, milliseconds in timings.items()))
+
+
+def _about_index(client: Any) -> None:
+    """Say so when answers come from the example library."""
+    from sidecar.cli.output import note
+    from sidecar.client import about_example
+
+    try:
+        about = about_example(client.status()["index"])
+    except SidecarError:
+        return  # what was asked has been answered
+    if about is not None:
+        note(f"warning: {about}")
 
 
 def _commas(text: str | None, field: str) -> Sequence[str] | None:

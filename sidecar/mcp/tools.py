@@ -16,7 +16,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from sidecar import __version__
-from sidecar.client import LocalClient
+from sidecar.client import LocalClient, about_example
 from sidecar.errors import SidecarError
 
 START_SECONDS = 35.0
@@ -168,17 +168,9 @@ class _Tools:
                 index = None  # it is asked again beside the next answer
             else:
                 self._revision = answer["revision"]
-            self._about_index = _about(index)
+            about = None if index is None else about_example(index)
+            self._about_index = [] if about is None else [about]
         return [*self._about_index, *(warning["message"] for warning in answer["warnings"])]
-
-
-def _about(index: Mapping[str, Any] | None) -> list[str]:
-    if index is None or not index["example"]:
-        return []
-    return [
-        f"Nothing was indexed yet: this comes from an example library of {index['declarations']} declarations, not from"
-        " Mathlib or the user's own. The user makes an index with `lean-sidecar index build CORPUS`."
-    ]
 
 
 def _declaration(result: Mapping[str, Any]) -> Declaration:

@@ -7,9 +7,11 @@ loaded; SIGTERM and SIGINT let requests that are under way finish; SIGHUP loads 
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
 import signal
+import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from aiohttp import web
 from sidecar import __version__
 from sidecar.encoder.threads import use_quiet_threads
 from sidecar.errors import SidecarError
-from sidecar.launch import Address, find_server, publish, withdraw
+from sidecar.launch import Address, find_server, other_index, publish, withdraw
 from sidecar.server.app import Application
 from sidecar.server.logs import LogStyle, configure_logging
 from sidecar.server.state import ServerState
@@ -33,6 +35,11 @@ BACKLOG = 128
 """Connections that may wait to be taken."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Hosts that stand for all addresses of this machine, and how this machine itself reaches a server there."""
+
+HOST_HINT = "give 127.0.0.1, 0.0.0.0 for all addresses, or an address of this machine"
+
 WATCH_SECONDS = 5.0
 """How often the index folder is looked at for a new index."""
 
@@ -86,6 +93,15 @@ def serve(settings: Settings, *, index: Path | None = None, encoder: str | None 
 
 
 def _check_exposure(listen: Listen, token: str | None) -> None:
+    try:
+        socket.getaddrinfo(listen.host, None)
+    except (OSError, UnicodeError) as error:
+        raise SidecarError(
+            "bad_request",
+            f"{listen.host!r} is no address of this machine: {getattr(error, 'strerror', None) or error}",
+            field="host",
+            hint=HOST_HINT,
+        ) from None
     if not token and not _is_loopback(listen.host):
         raise SidecarError(
             "forbidden",
@@ -106,7 +122,7 @@ def _is_loopback(host: str) -> bool:
 
 def _hosts(listen: Listen) -> frozenset[str] | None:
     """Names that requests may be addressed to; None for any, where a token keeps strangers out anyway."""
-    if listen.host in ("", "0.0.0.0", "::") and not listen.allowed_hosts:
+    if listen.host in WILDCARDS and not listen.allowed_hosts:
         return None
     return frozenset(name.lower() for name in (*LOOPBACK, listen.host, *listen.allowed_hosts))
 
@@ -114,6 +130,7 @@ def _hosts(listen: Listen) -> frozenset[str] | None:
 class _Server:
     def __init__(self, settings: Settings, index: Path | None, encoder: str | None, listen: Listen) -> None:
         self._settings = settings
+        self._index = index
         self._listen = listen
         self._state = ServerState(settings, index, encoder)
         self._application = Application(self._state, _hosts(listen), settings.token)
@@ -134,7 +151,9 @@ class _Server:
         )
         await runner.setup()
         listener, url = await self._bind(runner)
-        logger.info("listening on %s (process %s)", url, self._state.instance)
+        everywhere = WILDCARDS.get(self._listen.host)
+        shown = url if everywhere is None else f"{url.replace(everywhere, self._listen.host)}, here as {url}"
+        logger.info("listening on %s (process %s)", shown, self._state.instance)
         await self._publish(url)
         loading = asyncio.create_task(self._state.load())
         loading.add_done_callback(lambda _: self._stop.set() if loading.exception() else None)
@@ -170,14 +189,17 @@ class _Server:
             )
         except OSError as error:
             await runner.cleanup()
+            elsewhere = error.errno == errno.EADDRNOTAVAIL
             raise SidecarError(
                 "conflict",
                 f"cannot listen on {host} port {port}: {error.strerror or error}",
-                field="port",
-                hint="another server may run there (`lean-sidecar status`); choose another --port, 0 for a free one",
+                field="host" if elsewhere else "port",
+                hint=HOST_HINT
+                if elsewhere
+                else "another server may run there (`lean-sidecar status`); choose another --port, 0 for a free one",
             ) from None
         bound = listener.sockets[0].getsockname()
-        shown = "127.0.0.1" if host in ("", "0.0.0.0", "::") else host
+        shown = WILDCARDS.get(host, host)
         return listener, f"http://[{shown}]:{bound[1]}" if ":" in shown else f"http://{shown}:{bound[1]}"
 
     async def _publish(self, url: str) -> None:
@@ -194,6 +216,9 @@ class _Server:
             return
         if other is not None:
             logger.info("bridges keep to the server that runs already: %s (process %d)", other[0].url, other[0].pid)
+            warning = await other_index(other[0], self._index or self._settings.index)
+            if warning is not None:
+                logger.warning("bridges and commands are not answered by this server: %s", warning)
 
     async def _reload(self, why: str) -> None:
         try:

@@ -215,10 +215,20 @@ async def test_the_token_is_wanted(tmp_path: Path, authorization: str | None, st
 
 def test_listening_to_the_network_wants_a_token(tmp_path: Path) -> None:
     settings = Settings(runtime_folder=tmp_path, token=None)
-    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+    for host in ("0.0.0.0", "::", "192.0.2.1"):
         error = code_of(lambda host=host: serve(settings, listen=Listen(host=host)))  # type: ignore[misc]
         assert (error.code, error.field) == ("forbidden", "host")
         assert "LEAN_SIDECAR_TOKEN" in (error.hint or "")
+
+
+def test_a_host_that_is_none_is_named(tmp_path: Path) -> None:
+    for token in (None, "secret"):
+        settings = Settings(runtime_folder=tmp_path, token=token)
+        error = code_of(lambda settings=settings: serve(settings, listen=Listen(host="nosuch.invalid")))  # type: ignore[misc]
+        assert (error.code, error.field) == ("bad_request", "host")
+        assert "nosuch.invalid" in error.message
+    error = code_of(lambda: serve(settings, listen=Listen(host="192.0.2.1", port=0)))
+    assert (error.code, error.field) == ("conflict", "host")
 
 
 async def test_an_error_that_nobody_foresaw_is_in_the_log_with_its_id(
