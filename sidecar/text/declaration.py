@@ -14,7 +14,7 @@ from sidecar.corpus.records import KINDS, Declaration
 from sidecar.text.clean import clean, one_line
 from sidecar.text.names import name_words, sealed, unsealed
 from sidecar.text.query import query_text
-from sidecar.text.words import Remembered, line_words, mentioned, type_words, without_universes
+from sidecar.text.words import Remembered, line_words, local_names, mentioned, type_words, without_universes
 
 _KINDS: Final = "|".join(sorted((*KINDS, "lemma"), key=len, reverse=True))
 _HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^«»]*»|[^\s«:(\[{{⦃]|:(?=[^\s]))+)")
@@ -109,10 +109,11 @@ def premise_identifiers(raw: str) -> list[str]:
     """Constants of a premise's statement without repeats, those of the conclusion first."""
     statement = parse_premise(raw)
     types = _types(statement)
-    found = dict.fromkeys(mentioned(statement.type, types))
+    local = local_names(types)
+    found = dict.fromkeys(mentioned(statement.type, types, local))
     for binder in statement.binders:
-        found |= dict.fromkeys(mentioned(binder.type, types))
-    found |= dict.fromkeys(mentioned(statement.extends.removeprefix("extends "), types))
+        found.update(dict.fromkeys(mentioned(binder.type, types, local)))
+    found.update(dict.fromkeys(mentioned(statement.extends.removeprefix("extends "), types, local)))
     return list(found)
 
 

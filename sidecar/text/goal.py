@@ -24,7 +24,7 @@ from typing import Final
 from sidecar.errors import SidecarError
 from sidecar.text.clean import clean, one_line
 from sidecar.text.names import sealed, unsealed
-from sidecar.text.words import IDENTIFIER, is_sort, line_words, mentioned
+from sidecar.text.words import IDENTIFIER, is_sort, line_words, local_names, mentioned
 
 _TURNSTILE: Final = re.compile("⊢(?!ₛ)")
 _NAMES: Final = rf"{IDENTIFIER}(?: {IDENTIFIER})*+"
@@ -129,9 +129,7 @@ def parse_goal(text: str) -> Goal:
     hypotheses: list[Hypothesis] = []
     known: set[str] = set()
     for entry in entries:
-        for hypothesis in _hypotheses(one_line(" ".join(entry)), known):
-            hypotheses.append(hypothesis)
-            known.update(hypothesis.names)
+        hypotheses += _hypotheses(one_line(" ".join(entry)), known)
     return Goal(tuple(map(_unsealed, hypotheses)), unsealed(one_line(" ".join(target))))
 
 
@@ -175,9 +173,10 @@ def identifiers(text: str) -> list[str]:
     """
     goal = parse_goal(text)
     types = _types(goal)
-    found = dict.fromkeys(mentioned(goal.target, types))
+    local = local_names(types)
+    found = dict.fromkeys(mentioned(goal.target, types, local))
     for hypothesis in reversed(goal.hypotheses):
-        found |= dict.fromkeys(mentioned(_statement(hypothesis), types))
+        found.update(dict.fromkeys(mentioned(_statement(hypothesis), types, local)))
     return list(found)
 
 
@@ -216,18 +215,17 @@ def _depth(text: str) -> int:
 
 
 def _hypotheses(entry: str, known: set[str]) -> Iterator[Hypothesis]:
-    """The hypotheses of one entry: one, or several when the goal was joined into one line."""
+    """The hypotheses of one entry: one, or several when the goal was joined into one line; their names become known."""
     starts: list[tuple[int, int, tuple[str, ...]]] = []
-    taken = set(known)
     depth = 0
     for match in _STRUCTURE.finditer(entry):
         if match[1] is None:
             depth += 1 if match[0] in _OPENING else -1
         elif match[2] and depth <= 0:
-            names = _fresh(entry, match, taken, first=not starts)
+            names = _fresh(entry, match, known, first=not starts)
             if names:
                 starts.append((names[0].start() + match.start(), match.end(), tuple(name[0] for name in names)))
-                taken.update(name[0] for name in names)
+                known.update(name[0] for name in names)
     if not starts:
         yield Hypothesis((), entry)
         return

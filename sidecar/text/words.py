@@ -145,17 +145,24 @@ def line_words(line: str, types: Mapping[str, str] | None = None) -> str:
 def type_words(line: str, types: Mapping[str, str]) -> str:
     """`line_words` of a type that many declarations share, such as that of a binder: remembered where possible."""
     spelled, dotted = _TYPES[line]
-    return spelled if dotted.isdisjoint(types) else line_words(line, types)
+    return line_words(line, types) if any(name in types for name in dotted) else spelled
 
 
-def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str]:
+def local_names(types: Mapping[str, str]) -> frozenset[str]:
+    """The names that local names are mentioned by: made once for all the texts that share them."""
+    return frozenset(map(_plain, types))
+
+
+def mentioned(text: str, types: Mapping[str, str] | None = None, local: frozenset[str] | None = None) -> Iterator[str]:
     """The constants and free identifiers of a text, in order, with repeats; symbols as the constants they stand for.
 
     A symbol with several readings (`∫`, `⌊`) gives the constants of all of them. Local names (the keys of `types`, and
-    names that the text itself binds) and printer's keywords are left out.
+    names that the text itself binds) and printer's keywords are left out. `local` is `local_names(types)` for who asks
+    for many texts.
     """
     line = one_line(text)
-    local = {_plain(name) for name in (*_bound(line), *(types or ()))}
+    bound = {_plain(name) for name in _bound(line)}
+    known = local_names(types or {}) if local is None else local
     for token in _tokens(line, types):
         if not _is_identifier(token):
             for atom in _atoms(token):
@@ -164,7 +171,9 @@ def mentioned(text: str, types: Mapping[str, str] | None = None) -> Iterator[str
         name = _plain(token)
         if name in READINGS:
             yield from (constant for reading in READINGS[name] for constant in reading)
-        elif not (name in local or _first_component(name)[0] in local or _names_nothing(name)):
+            continue
+        first = _first_component(name)[0]
+        if not (name in bound or name in known or first in bound or first in known or _names_nothing(name)):
             yield EXPORTED.get(name, name)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.errors import SidecarError
+from sidecar.text import words
 from sidecar.text.goal import Goal, Hypothesis, cap_goal, goal_text, identifiers, parse_goal
 from tests.text.strategies import (
     ANY_TEXT,
@@ -250,3 +251,22 @@ def test_long_goals_of_one_piece_take_linear_time(piece: str) -> None:
     goal_text(goal, 256, count_words)
     identifiers(f"x : {goal}\n⊢ {goal}")
     cap_goal(goal, 1_000)
+
+
+def test_every_name_is_looked_at_as_often_however_many_hypotheses_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    plain = words._plain
+
+    def counting(name: str) -> str:
+        nonlocal looked
+        looked += 1
+        return plain(name)
+
+    monkeypatch.setattr(words, "_plain", counting)
+    costs = []
+    for number in (100, 200):
+        looked = 0
+        lines = [f"h{index} : p q{index}" for index in range(number)]
+        assert len(identifiers("\n".join([*lines, "⊢ p h1"]))) == number + 1
+        costs.append(looked)
+    assert costs[1] < 2.5 * costs[0]
