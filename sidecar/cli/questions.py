@@ -26,7 +26,9 @@ def register(app: typer.Typer) -> None:
 
 
 def premises(
-    goal: str = typer.Argument("-", help="Goal text (hypotheses one a line, then ⊢ target); `-` reads stdin."),
+    goal: str = typer.Argument(
+        "-", help="Goal text (hypotheses one a line, then ⊢ or |-, and target); `-` reads stdin."
+    ),
     k: int = typer.Option(32, "-k", help="How many premises."),
     imports: str | None = typer.Option(None, help="Directly imported modules, comma-separated; all when left out."),
     method: str = typer.Option("fused", help="fused, neural, symbolic or locality."),

@@ -44,7 +44,7 @@ from sidecar.select.statement import goal_constants, missing_goal
 from sidecar.select.symbolic import BoolArray, FloatArray, IntArray, SymbolicRanking
 from sidecar.select.view import View, Visibility
 from sidecar.text.declaration import parse_premise
-from sidecar.text.goal import GoalText, goal_text
+from sidecar.text.goal import GoalText, goal_text, parse_goal
 from sidecar.text.names import components
 
 WEIGHTS: Final[dict[str, float]] = {"formula": 3.0, "neural": 2.0, "symbolic": 1.5, "proofs": 1.25, "locality": 0.5}
@@ -223,6 +223,8 @@ class PremiseSelector:
         missing = missing_goal(request.goal)
         if missing is not None:
             warnings.append(PremiseWarning("empty_goal", f"there is no goal: {missing}"))
+        if parse_goal(request.goal).followed:
+            warnings.append(PremiseWarning("several_goals", "the text holds several goals: only the first one counts"))
         text: str | None = None
         if request.method in ("fused", "neural") and view.count:
             encoder = self._batcher.encoder

@@ -27,6 +27,7 @@ from sidecar.text.names import sealed, unsealed
 from sidecar.text.words import IDENTIFIER, is_sort, line_words, local_names, mentioned
 
 _TURNSTILE: Final = re.compile("⊢(?!ₛ)")
+_ASCII_TURNSTILE: Final = re.compile(r"(?:^|(?<=\s))\|-(?=\s)", re.MULTILINE)
 _NAMES: Final = rf"{IDENTIFIER}(?: {IDENTIFIER})*+"
 _HYPOTHESIS_LINE: Final = re.compile(rf" *{_NAMES} : ")
 _NAME: Final = re.compile(IDENTIFIER)
@@ -62,10 +63,12 @@ class Goal:
     Attributes:
         hypotheses: In the order printed.
         target: What is to be shown, on one line, without the turnstile.
+        followed: Whether other goals come behind it in the text, which count for nothing.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     target: str
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +95,29 @@ def parse_goal(text: str) -> Goal:
     Several goals: the first one is taken. `case` tags and counts of goals are skipped, lines that are indented deeper
     than the first continue the line before, and a text without ⊢ is all target. A goal that was joined into one line is
     cut where a run of fresh names stands before a colon. What stands between « and » belongs to a name, whatever it is.
+    Where there is no ⊢, the first `|-` between spaces is one.
     """
     entries: list[list[str]] = []
     target: list[str] | None = None
     margin: int | None = None
     depth = 0
-    for line in sealed(clean(text)).split("\n"):
+    followed = False
+    if "⊢" not in text:
+        text = _ASCII_TURNSTILE.sub("⊢", text, count=1)
+    lines = sealed(clean(text)).split("\n")
+    for number, line in enumerate(lines):
         stripped = line.strip()
         if not stripped or _TAG.fullmatch(stripped):
             if target is not None:
+                followed = _has_goal(lines[number:])
                 break
             continue
         indent = len(line) - len(line.lstrip())
         margin = indent if margin is None else margin
         begins = _HYPOTHESIS_LINE.match(line) is not None
         if target is not None:
-            if begins and indent <= margin and depth <= 0:
+            if (begins or stripped.startswith("⊢")) and indent <= margin and depth <= 0:
+                followed = _has_goal(lines[number:])
                 break  # the next goal, without a blank line before it
             target.append(stripped)
             depth += _depth(stripped)
@@ -130,7 +140,7 @@ def parse_goal(text: str) -> Goal:
     known: set[str] = set()
     for entry in entries:
         hypotheses += _hypotheses(one_line(" ".join(entry)), known)
-    return Goal(tuple(map(_unsealed, hypotheses)), unsealed(one_line(" ".join(target))))
+    return Goal(tuple(map(_unsealed, hypotheses)), unsealed(one_line(" ".join(target))), followed)
 
 
 def goal_text(text: str, budget: int, count: Callable[[Sequence[str]], list[int]]) -> GoalText:
@@ -200,6 +210,10 @@ def cap_goal(text: str, limit: int) -> tuple[str, int]:
         size -= len(lines[dropped]) + 1
         dropped += 1
     return "\n".join(lines[dropped:])[:limit], dropped
+
+
+def _has_goal(lines: Sequence[str]) -> bool:
+    return any(_TURNSTILE.search(line) for line in lines)
 
 
 def _unsealed(hypothesis: Hypothesis) -> Hypothesis:

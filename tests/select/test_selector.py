@@ -272,6 +272,13 @@ async def test_a_text_without_a_goal_is_said_to_have_none(room: Room, text: str,
     assert warning.message.startswith("there is no goal: ") and reason in warning.message
 
 
+async def test_a_text_with_several_goals_is_said_to_have_them(room: Room) -> None:
+    for method in METHODS:
+        answer = await room.ask("case a\n⊢ True\n\ncase b\n⊢ False", k=5, method=method)
+        assert "several_goals" in codes(answer)
+        assert "several_goals" not in codes(await room.ask("case a\n⊢ True", k=5, method=method))
+
+
 @pytest.mark.parametrize(
     "text", ["⊢ True", "True", "noGoals = 0", "case inl\n⊢ no goals", "h : goals accomplished\n⊢ a"]
 )

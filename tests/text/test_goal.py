@@ -270,3 +270,35 @@ def test_every_name_is_looked_at_as_often_however_many_hypotheses_there_are(monk
         assert len(identifiers("\n".join([*lines, "⊢ p h1"]))) == number + 1
         costs.append(looked)
     assert costs[1] < 2.5 * costs[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a b : Nat |- a + b = b + a", "a b : Nat\n|- a + b = b + a", "a b : Nat\n  |-   a + b =\n    b + a"],
+)
+def test_a_turnstile_of_ascii_is_one(text: str) -> None:
+    assert parse_goal(text) == parse_goal("a b : Nat\n⊢ a + b = b + a")
+
+
+@pytest.mark.parametrize("text", ["x : Real\n⊢ y ≤ |- x|", "|-x| = |x|", "x ≤ ‖|-x|‖"])
+def test_an_absolute_value_is_no_turnstile(text: str) -> None:
+    assert parse_goal(text).target.endswith(text.removeprefix("x : Real\n⊢ "))
+
+
+@pytest.mark.parametrize(
+    ("text", "followed"),
+    [
+        ("⊢ p\n\n⊢ q", True),
+        ("⊢ p\n⊢ q", True),
+        ("2 goals\ncase a\nx : Nat\n⊢ p\n\ncase b\n⊢ q", True),
+        ("x : Nat\n⊢ p\ny : Nat\n⊢ q", True),
+        ("x : Nat\n⊢ p\n", False),
+        ("x : Nat\n⊢ p →\n    T\n    ⊢ q\n", False),
+        ("x : Nat\n⊢ p\n\nand that is all", False),
+    ],
+)
+def test_goals_behind_the_first_are_noticed(text: str, followed: bool) -> None:
+    goal = parse_goal(text)
+    assert goal.followed == followed
+    assert goal.target.startswith("p")
+    assert not followed or "q" not in goal.target
