@@ -55,7 +55,10 @@ class OnRay:
             import ray
         except ImportError as error:
             raise SidecarError(
-                "not_found", "Ray is not installed", field="ray", hint="install lean-hammer-sidecar[ray]"
+                "not_found",
+                "Ray is not installed",
+                field="ray",
+                hint="install the extra: `pip install '.[ray]'` in a checkout",
             ) from error
         self._ray = ray
         if not ray.is_initialized():

@@ -54,3 +54,10 @@ def test_every_variable_of_the_settings_is_documented_there() -> None:
     docstring = settings.split("class Settings", 1)[1].split('"""')[1]
     for variable in set(re.findall(r'"(LEAN_SIDECAR_[A-Z_]+)"', settings)):
         assert f"`{variable}`" in docstring, variable
+
+
+def test_extras_are_installed_from_a_checkout() -> None:
+    """The package is on no index, so its name with an extra installs nothing."""
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("training/*.md"), *ROOT.glob("benchmarks/*.md")]
+    for file in (*texts, *ROOT.glob("sidecar/**/*.py"), *ROOT.glob("training/**/*.py")):
+        assert "lean-hammer-sidecar[" not in file.read_text(encoding="utf-8"), file

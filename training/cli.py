@@ -134,6 +134,7 @@ def mine(
     cache: Annotated[Path | None, typer.Option(help="as for `premises`")] = None,
     split: Annotated[str, typer.Option(help="as for `premises`")] = "module",
     depth: Annotated[int, typer.Option(min=1, help="premises kept for a state")] = 32,
+    pairs: Annotated[int | None, typer.Option(min=1, help="as for `premises`: a few states, for a try")] = None,
     ray: Annotated[str | None, typer.Option(help="address of a Ray cluster, or local")] = None,
 ) -> None:
     """Find premises that a model ranks too high, for `premises --hard-negatives`."""
@@ -144,7 +145,7 @@ def mine(
 
     spread = spread_over(ray)
     places = Places(corpus or data.parent / "declarations", data, output, cache or output.parent / "cache")
-    loaded = TrainingData.load(RunSettings(preset=model, split=split), places)
+    loaded = TrainingData.load(RunSettings(preset=model, split=split, pairs=pairs), places)
     written = mining.mine(model, loaded.pairs, loaded.premise_library, output, spread, depth=depth)
     typer.echo(f"{written} hard negatives of {len(loaded.pairs.examples)} states in {output}")
 

@@ -130,7 +130,7 @@ def load_reranker(name: str, *, threads: int = 0) -> CrossEncoderReranker:
             "bad_request",
             f"a reranker needs sentence-transformers: {error}",
             field="reranker",
-            hint="pip install 'lean-hammer-sidecar[rerank]'",
+            hint="install the extra: `pip install '.[rerank]'` in a checkout",
         ) from error
     on_cpu = not torch.cuda.is_available()
     try:

@@ -117,8 +117,9 @@ def test_a_resumed_run_has_the_losses_and_weights_of_one_that_was_not_interrupte
 
 
 def test_a_run_is_not_overwritten_and_another_one_is_refused_by_what_differs(world: Path, finished: Path) -> None:
-    with pytest.raises(SidecarError, match="holds a run already"):
-        run(_settings(world), _places(world, finished), watching=UNWATCHED)
+    nowhere = replace(_places(world, finished), corpus=world / "nowhere", data=world / "nowhere")
+    with pytest.raises(SidecarError, match="holds a run already"):  # before anything is read
+        run(_settings(world), nowhere, watching=UNWATCHED)
     other = _settings(world, preset=str(world / "other"), batch=6)
     with pytest.raises(SidecarError) as caught:
         run(other, _places(world, finished), watching=UNWATCHED, resume=True)

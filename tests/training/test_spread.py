@@ -29,7 +29,7 @@ def test_pieces_come_back_in_order() -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """Two nodes of one core each."""
-    pytest.importorskip("ray", reason="Ray is not installed: install lean-hammer-sidecar[ray]")
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
     from ray.cluster_utils import Cluster
 
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})

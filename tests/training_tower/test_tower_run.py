@@ -132,8 +132,9 @@ def test_a_checkpoint_can_be_served_as_it_is(finished: Path) -> None:
 
 
 def test_another_run_is_refused_by_what_differs(world: Path, finished: Path) -> None:
-    with pytest.raises(SidecarError, match="holds a run already"):
-        run(_settings(world), _places(world, finished), watching=UNWATCHED)
+    nowhere = replace(_places(world, finished), index=world / "nowhere", data=world / "nowhere")
+    with pytest.raises(SidecarError, match="holds a run already"):  # before anything is read
+        run(_settings(world), nowhere, watching=UNWATCHED)
     with pytest.raises(SidecarError) as caught:
         run(_settings(world, batch=6), _places(world, finished, "documents"), watching=UNWATCHED, resume=True)
     assert "settings.batch is 12 there and 6 here" in str(caught.value)

@@ -91,19 +91,27 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     temporary.replace(folder / FILE)
 
 
-def require_fit(folder: Path, record: Mapping[str, Any], *, resume: bool) -> None:
-    """Refuse a folder whose run cannot be gone on with, or was not asked to be.
+def require_free(folder: Path, *, resume: bool) -> None:
+    """Refuse a folder that holds a run, unless it is to be gone on with; before anything is read for it.
 
     Raises:
-        SidecarError: `conflict` naming what differs, or saying that the folder is in use.
+        SidecarError: `conflict`.
+    """
+    if not resume and read_record(folder) is not None:
+        raise SidecarError(
+            "conflict", f"{folder} holds a run already", field="output", hint="add --resume, or give another folder"
+        )
+
+
+def require_fit(folder: Path, record: Mapping[str, Any]) -> None:
+    """Refuse a folder whose run cannot be gone on with.
+
+    Raises:
+        SidecarError: `conflict` naming what differs.
     """
     earlier = read_record(folder)
     if earlier is None:
         return
-    if not resume:
-        raise SidecarError(
-            "conflict", f"{folder} holds a run already", field="output", hint="add --resume, or give another folder"
-        )
     found = differences(earlier, record)
     if found:
         raise SidecarError(

@@ -246,6 +246,7 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
         SidecarError: `conflict` when the output folder holds another run, or one that was not asked to be resumed; and
             what reading data and models raises.
     """
+    records.require_free(places.output, resume=resume)
     ranks = all_ranks()
     preset = find_preset(settings.preset)
     base = base_folder(preset)
@@ -269,7 +270,7 @@ def run(settings: RunSettings, places: Places, *, watching: Watching, resume: bo
         asked, answers = question_tokens(trained, data.questions, places.cache)
     logger.info("mean tokens: %.1f a state, %.1f a premise", states.lengths.mean(), premises.lengths.mean())
     record = describe(settings, places, data, base, ranks.num_processes)
-    records.require_fit(places.output, record, resume=resume)
+    records.require_fit(places.output, record)
     ranks.wait_for_everyone()
     if ranks.is_main_process:
         records.write_record(places.output, record)

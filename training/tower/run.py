@@ -125,6 +125,7 @@ def run(
         SidecarError: `conflict` when the output folder holds another run, or one that was not asked to be resumed, or
             the index's encoder is not the one that made it; and what reading data and models raises.
     """
+    records.require_free(places.output, resume=resume)
     ranks = all_ranks()
     role: Role = "search" if settings.role == "search" else "premises"
     with Index.open(places.index) as index:
@@ -140,7 +141,7 @@ def run(
             tokens = _tokens(trained, [data.queries[number] for number in used], places.cache)
         place_of = {number: place for place, number in enumerate(used)}
         record = describe(settings, places, data, index, ranks.num_processes)
-        records.require_fit(places.output, record, resume=resume)
+        records.require_fit(places.output, record)
         ranks.wait_for_everyone()
         if ranks.is_main_process:
             records.write_record(places.output, record)
