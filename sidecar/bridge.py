@@ -5,6 +5,9 @@ order, one for each request. `{"id", "method": "cancel"}` cancels the request of
 error `cancelled`; a cancel for a request that has been answered does nothing. A frame is four bytes of length, big end
 first, and a MessagePack map; ids are whole numbers that the client chooses, one at a time each.
 
+The bridge ends with its stdin: requests that are not answered by then are cancelled, without a message. So a client
+keeps its end open until it has its answers.
+
 Params go to the server as they are, and its answers back; only `deadline_ms` is read, and lowered by the time that the
 request waited here for a server to start. stdout carries frames only: whatever else is printed goes to stderr.
 """
@@ -91,7 +94,8 @@ def read_request(frame: bytes, limits: Limits) -> Request:
             raise SidecarError("bad_request", "missing", field="id")
         number = wire.decode_value(raw_id, limits)
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            detail = f"must be a whole number of at least 0, got {wire.kind_of(number)}"
+            got = number if isinstance(number, int) and not isinstance(number, bool) else wire.kind_of(number)
+            detail = f"must be a whole number of at least 0, got {got}"
             raise SidecarError("bad_request", detail, field="id")
         id = number
         method = wire.decode_value(entries.pop("method", b"\xc0"), limits)
@@ -157,6 +161,8 @@ class Bridge:
         self._bytes_held = 0
         self._transport: Transport | None = None
         self._starting: asyncio.Task[Transport] | None = None
+        self._waited_for: str | None = None
+        """What a server that starts does; None while there is none, or while one that runs is looked for."""
         self._failed: tuple[float, SidecarError] | None = None
 
     def receive(self, frame: bytes) -> None:
@@ -260,7 +266,7 @@ class Bridge:
                     raise SidecarError("unreachable", str(error), hint=hint) from None
         except TimeoutError:
             detail = f"no answer within {1000 * seconds:.0f} ms"
-            if self._starting is not None:
+            if self._waited_for is not None:
                 detail += "; the server is still starting"
             raise SidecarError("deadline", detail, field="deadline_ms") from None
         raise AssertionError("the second attempt returns or raises")
@@ -281,11 +287,15 @@ class Bridge:
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> Transport:
-        address = await ensure_server(self._settings, self._say)
+        def say(message: str) -> None:
+            self._waited_for = message
+            self._say(message)
+
+        address = await ensure_server(self._settings, say)
         return Transport(address.url, address.token)
 
     def _started(self, task: asyncio.Task[Transport]) -> None:
-        self._starting = None
+        self._starting = self._waited_for = None
         if task.cancelled():
             return
         error = task.exception()

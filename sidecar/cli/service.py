@@ -79,7 +79,10 @@ def serve(
 
 
 def bridge() -> None:
-    """Speak frames on stdin and stdout for one Lean process; starts the local server if none runs."""
+    """Speak frames on stdin and stdout for one Lean process; starts the local server if none runs.
+
+    It ends with its stdin: what is not answered by then is cancelled, so keep stdin open until the answers are there.
+    """
     from sidecar.bridge import run_bridge
     from sidecar.settings import Settings
 

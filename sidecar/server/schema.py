@@ -1,7 +1,8 @@
-"""What each method accepts.
+"""What each method accepts and answers.
 
 In: the decoded map of a request. Out: the record that the room behind the method takes, or a `bad_request` that names
-the field. The names on the wire are the names of the records' fields; every method also accepts `deadline_ms`.
+the field. The names on the wire are the names of the records' fields; every method also accepts `deadline_ms`. `FIELDS`
+and `ANSWERS` list what a method accepts and what is in the map that it answers with.
 """
 
 from __future__ import annotations
@@ -45,6 +46,121 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "feedback": ("goal", "premises", "tactic"),
 }
 """Every method and its fields, besides `deadline_ms`."""
+
+ENCODER_ANSWER = {
+    "name": "text: as `--encoder` takes it",
+    "dimension": "number: of its vectors",
+    "max_tokens": "number: longer texts are cut",
+    "fingerprint": "text: of everything that changes a vector",
+    "backend": "text: what runs it, and where",
+    "documents": "text: fingerprint of the encoder whose vectors it may be compared with",
+}
+
+WARNINGS_ANSWER = {
+    "warnings[].code": "text: stable, for programs",
+    "warnings[].message": "text: for people",
+}
+
+ERROR = {
+    "error.code": "text: kind of error, see `sidecar.errors.HTTP_STATUS`",
+    "error.message": "text: what is wrong, for people",
+    "error.field": "text, or left out: field at fault",
+    "error.hint": "text, or left out: the way out",
+    "error.retry_after": "number, or left out: seconds after which the same call may succeed",
+}
+"""What is answered in place of a method's answer, with the status of its code, where something is wrong."""
+
+ANSWERS: dict[str, dict[str, str]] = {
+    "status": {
+        "version": "text: release of the server",
+        "protocol": "number: of the protocol",
+        "instance": "text: anew for each process",
+        "pid": "number: its process",
+        "uptime_s": "number: seconds since it started",
+        "revision": "text: of the index",
+        "index.folder": "text: path of the index",
+        "index.example": "boolean: whether it is the example library's",
+        "index.declarations": "number",
+        "index.premises": "number: declarations that are premises",
+        "index.targets": "number: declarations that search finds",
+        "index.deprecated": "number: of them",
+        "index.hidden": "number: declarations that nothing offers",
+        "index.modules": "number",
+        "index.constants": "number: different constants of statements",
+        "index.words": "number: different words",
+        "index.proofs": "number: theorems whose proof is known",
+        "index.revisions": "map: name → revision of what the corpus was made from",
+        **{f"encoder.{field}": said for field, said in ENCODER_ANSWER.items()},
+        **{f"search_encoder.{field}": said for field, said in ENCODER_ANSWER.items()},
+        "reranker": "text or nil: name of the reranker",
+        "queue": "number: requests that wait for a model or run in it",
+        "limits": "map: name → number, see `Limits`",
+        "feedback": "boolean: whether feedback is kept",
+        "gpus[].device": "number: as torch counts",
+        "gpus[].name": "text",
+        "gpus[].memory_used_bytes": "number: of all processes",
+        "gpus[].memory_own_bytes": "number: of this server",
+        "gpus[].memory_total_bytes": "number",
+        "gpus[].busy_percent": "number or nil: nil where NVML does not tell",
+        "provers": "list: names of the external provers that were found",
+    },
+    "reload": {
+        "changed": "boolean: whether another index is served now",
+        "revision": "text: of the index",
+    },
+    "premises": {
+        "premises[].name": "text: full name; best first, at most k",
+        "premises[].score": "number: never rises with the rank; comparable within one answer",
+        "premises[].origin": "text: `index`, `environment` or `file`",
+        "premises[].kind": "text or nil: kind of declaration",
+        "premises[].module": "text or nil: module that declares it",
+        "premises[].ranks": "map: method → rank there, from 1",
+        **WARNINGS_ANSWER,
+        "revision": "text: of the index",
+        "visible": "number: premises that could have been answered",
+        "timings": "map: stage → milliseconds, and `total`",
+    },
+    "search": {
+        "results[].name": "text: full name; best first, at most k",
+        "results[].kind": "text: kind of declaration",
+        "results[].module": "text: module that declares it",
+        "results[].signature": "text: statement as a person reads it",
+        "results[].docstring": "text: light Markdown, empty where there is none",
+        "results[].link": "text or nil: its place in the documentation",
+        "results[].score": "number: falls with the rank; comparable within one answer",
+        "results[].why[].method": "text: what found it",
+        "results[].why[].rank": "number: its rank there, from 1",
+        "results[].why[].detail": "text: for people",
+        "results[].deprecated": "boolean, text or nil: false, the replacement, or nil where that is not known",
+        "rewritten": "text or nil: what was searched for too",
+        **WARNINGS_ANSWER,
+        "revision": "text: of the index",
+        "timings": "map: stage → milliseconds, and `total`",
+    },
+    "environment": {
+        "environment": "text: id for later requests",
+        "missing": "list: hashes of premises whose text is to be sent",
+        "unknown_modules": "list: imports that the index does not have",
+        "revision": "text: of the index",
+    },
+    "embed": {
+        "vectors": "bytes: float32, little-endian, text by text",
+        "dimension": "number: of a vector",
+        "fingerprint": "text: of the encoder whose vectors they may be compared with",
+    },
+    "prove": {
+        "status": "text: `theorem`, `counter_satisfiable`, `timeout`, `gave_up` or `no_prover`",
+        "prover": "text or nil: the one that decided",
+        "used": "list: names of the axioms that were used",
+        "used_from": "text or nil: `proof`, or `problem` where no proof was printed and all axioms are named",
+        "provers[].name": "text",
+        "provers[].status": "text: as above, `error`, or `stopped` where another one was faster",
+        "provers[].milliseconds": "number: how long it ran",
+        "provers[].detail": "text, or left out: what it complained about",
+    },
+    "feedback": {"stored": "boolean: whether it was kept"},
+}
+"""What each method answers: path of a field → its type and meaning."""
 
 PREMISE_FIELDS = ("name", "text", "constants", "module")
 HASH_BYTES = 16

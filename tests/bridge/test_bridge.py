@@ -33,6 +33,7 @@ from tests.running import (
     gauge,
     local_server,
     running_bridge,
+    running_server,
 )
 from tests.wire.vectors import value_of
 
@@ -159,6 +160,14 @@ def test_cancelling_what_is_answered_or_unknown_does_nothing(bridge: BridgeClien
     bridge.cancel(123_456)
     bridge.status()
     assert bridge.unclaimed == []
+
+
+def test_a_deadline_that_passes_before_a_running_server_is_found_blames_no_start(folder: Path) -> None:
+    with running_server(folder / "up"), running_bridge(folder / "up") as bridge:
+        error = code_of(lambda: bridge.call("status", {"deadline_ms": 1}))
+        assert (error.code, error.field) == ("deadline", "deadline_ms")
+        assert "starting" not in error.message
+        assert bridge.status()["protocol"] == wire.PROTOCOL
 
 
 def test_a_request_cancelled_at_once_is_answered_once(bridge: BridgeClient) -> None:
@@ -527,3 +536,9 @@ def test_a_frame_that_cannot_be_read_does_not_answer_another_one(bridge: BridgeC
     assert answer(bridge)["code"] == "bad_request"
     bridge.cancel(id)
     assert code_of(lambda: slow.result(PATIENCE_SECONDS)).code == "cancelled"
+
+
+@pytest.mark.parametrize(("id", "shown"), [(-1, "-1"), (True, "bool"), ("7", "text"), (1.5, "float")])
+def test_an_id_that_is_none_is_shown(id: object, shown: str) -> None:
+    with pytest.raises(FrameError, match=f"got {shown}"):
+        read_request(wire.encode_unchecked({"id": id, "method": "status"}), LIMITS)
