@@ -6,12 +6,13 @@ can use; its errors become errors of the tool, with field and way out, so that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
@@ -89,11 +90,19 @@ class Premises:
 
 def make_server(client: LocalClient) -> MCPServer[Any]:
     """An MCP server whose tools ask this client."""
-    server: MCPServer[Any] = MCPServer("lean-sidecar", instructions=INSTRUCTIONS, version=__version__)
     tools = _Tools(client)
-    for tool in (tools.search, tools.premises):
-        server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
-    return server
+    known = [_strict(tool) for tool in (tools.search, tools.premises)]
+    return MCPServer("lean-sidecar", instructions=INSTRUCTIONS, version=__version__, tools=known)
+
+
+def _strict(function: Callable[..., Any]) -> Tool:
+    """A tool that refuses an argument which it does not have, and whose schema says so; the SDK's own drop it."""
+    tool = Tool.from_function(function, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
 
 
 class _Tools:

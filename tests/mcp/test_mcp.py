@@ -104,6 +104,11 @@ async def test_errors_tell_the_agent_what_to_mend(folder: Path) -> None:
         assert "Field required" in error(await client.call_tool("premises", {"k": 3}))
         for k in (0, "many", 1 << 40):
             assert "k" in error(await client.call_tool("search", {"query": "x", "k": k}))
+        for tool, argument in (("search", "limit"), ("premises", "query")):
+            unknown = error(await client.call_tool(tool, {"query": "x", "goal": "⊢ True", argument: "x"}))
+            assert argument in unknown and "not permitted" in unknown
+        schemas = [tool.input_schema for tool in (await client.list_tools()).tools]
+        assert all(schema["additionalProperties"] is False for schema in schemas)
         assert content(await client.call_tool("search", {"query": "Nat.add_comm", "k": 1}))["declarations"]
 
 
@@ -131,7 +136,7 @@ async def test_answers_of_the_example_library_say_so(tmp_path: Path) -> None:
             for _ in range(2):
                 found = content(await client.call_tool("search", {"query": "Nat.add_comm", "k": 1}))
                 assert found["declarations"][0]["name"] == "Nat.add_comm"
-                assert "Nothing was indexed yet" in found["warnings"][0]
+                assert "nothing was indexed yet" in found["warnings"][0]
                 assert "`lean-sidecar index build CORPUS`" in found["warnings"][0]
             selected = content(await client.call_tool("premises", {"goal": "⊢ True", "k": 1}))
             assert "example library" in selected["warnings"][0]
