@@ -61,3 +61,8 @@ def test_extras_are_installed_from_a_checkout() -> None:
     texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("training/*.md"), *ROOT.glob("benchmarks/*.md")]
     for file in (*texts, *ROOT.glob("sidecar/**/*.py"), *ROOT.glob("training/**/*.py")):
         assert "lean-hammer-sidecar[" not in file.read_text(encoding="utf-8"), file
+
+
+def test_the_lean_version_of_the_readme_is_that_of_the_package() -> None:
+    version = (ROOT / "lean-toolchain").read_text(encoding="utf-8").strip().rpartition(":")[2]
+    assert set(re.findall(r"\bv4\.[0-9.]+[0-9]", README)) == {version}
