@@ -16,6 +16,7 @@ from sidecar.encoder.base import FloatMatrix
 from sidecar.index.formulas import Part
 from sidecar.index.index import Index
 from sidecar.index.labels import Agreement
+from sidecar.search.operations import variables
 from sidecar.search.priors import Priors
 from sidecar.search.weights import LEAST_AGREEMENT, RankingName
 from sidecar.text.formula_readings import question_readings
@@ -91,6 +92,8 @@ class Rankings:
         """Read a text."""
         spelled = query_text(text)
         words = [said for word in spelled.split() for said in (word, OPERATIONS.get(word, word))]
+        unnamed = {variable.lower() for variable in variables(text)}
+        words = [word for word in words if word not in unnamed] or words
         return Question(text, spelled, self._rarest(words), rewritten)
 
     def by_formula(self, question: Question, mask: BoolArray, depth: int) -> None:

@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
+from sidecar.search.operations import in_operations
 from sidecar.search.rewriter import Rewrite
 from sidecar.text.query import query_text
 from sidecar.text.stems import STOP_WORDS, stem
@@ -138,8 +139,9 @@ class VocabularyRewriter:
     """Rewrites by the table. See `Rewriter`."""
 
     async def rewrite(self, query: str) -> Rewrite:
-        """The query in Mathlib's words; nothing when the table knows none of its phrases."""
-        return Rewrite(vocabulary().rewrite(query) or "")
+        """The query in Mathlib's words; nothing when it holds no phrase of the table and no operation."""
+        said = vocabulary().rewrite(query)
+        return Rewrite(in_operations(said or query) or said or "")
 
 
 def _plain(text: str) -> str:
