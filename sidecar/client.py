@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sidecar.encoder.base import FloatMatrix, Purpose
 
 Result = dict[str, Any]
-"""The map that a method answers with; README.md and `sidecar/server/schema.py` say what is in it."""
+"""The map that a method answers with; `ANSWERS` in `sidecar/server/schema.py` says what is in it."""
 
 ANSWER_LIMITS = Limits(body_bytes=1 << 30, depth=64, items=50_000_000)
 """What we accept from a server that we chose to ask."""

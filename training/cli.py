@@ -203,7 +203,8 @@ def check(
     faulty = False
     for folder in found:
         faults = checking.check(folder, data, corpus, cache)
-        typer.echo(f"{folder}: {'nothing evaluated was trained on' if not faults else f'{len(faults)} faults'}")
+        counted = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
+        typer.echo(f"{folder}: {counted if faults else 'nothing evaluated was trained on'}")
         for fault in faults[:20]:
             typer.echo(f"  {fault}")
         faulty = faulty or bool(faults)

@@ -15,6 +15,7 @@ from typing import Any
 
 from sidecar.cli.output import note, print_json
 from sidecar.corpus.example_questions import ExampleGoal, ExampleQuestion, example_questions
+from sidecar.errors import SidecarError, room_or
 
 K = 8
 SHOWN_GOALS = (4, 9, 17, 29, 37)
@@ -148,4 +149,9 @@ def _show(
         f"{len(questions)} questions: {first} have a right answer among the first 3."
     )
     if picture is not None:
-        console.save_svg(str(picture), title="lean-sidecar demo")
+        try:
+            console.save_svg(str(picture), title="lean-sidecar demo")
+        except OSError as error:
+            detail = f"{picture} cannot be written: {error.strerror}"
+            hint = room_or(error, "choose another file")
+            raise SidecarError("forbidden", detail, field="picture", hint=hint) from None

@@ -17,7 +17,9 @@ import errno
 import hashlib
 import json
 import logging
+import re
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,6 +77,14 @@ _DISK_FAULTS: Final = (
     *(errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
 )
 """What a person can mend: a disk that takes no more, a folder that is not theirs, a path that leads nowhere."""
+
+_SQLITE_FAULTS: Final = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}
+_CUT_SHORT: Final = re.compile("[0-9]+ requested and [0-9]+ written")
+"""What numpy says of a file that took only a part of an array."""
 
 _PROPOSITIONAL: Final = f"{PARTS}/propositional.json"
 
@@ -204,8 +214,9 @@ def _compare(old: Index, new: Index) -> UpdateReport:
 def _disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        if error.errno not in _DISK_FAULTS:
+    except (OSError, sqlite3.OperationalError) as cause:
+        error = _as_disk_fault(cause)
+        if error is None or error.errno not in _DISK_FAULTS:
             raise
         raise SidecarError(
             "forbidden",
@@ -213,7 +224,17 @@ def _disk_errors(folder: Path) -> Iterator[None]:
             field="output",
             hint=room_or(error, "choose another folder")
             + (", then give the same command again: it goes on where it stopped" if error.errno in FULL else ""),
-        ) from error
+        ) from cause
+
+
+def _as_disk_fault(cause: OSError | sqlite3.OperationalError) -> OSError | None:
+    """The system's error behind one of numpy, which has no number, or of SQLite, which has its own; None for others."""
+    if isinstance(cause, sqlite3.OperationalError):
+        number = _SQLITE_FAULTS.get(cause.sqlite_errorcode & 0xFF)
+        return None if number is None else OSError(number, str(cause))
+    if cause.errno is None and _CUT_SHORT.fullmatch(str(cause)):
+        return OSError(errno.ENOSPC, f"no room for all of a file ({cause})")
+    return cause
 
 
 @dataclass(slots=True)

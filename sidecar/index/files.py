@@ -6,6 +6,7 @@ memory to map and is made instead; callers see no difference.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -65,8 +66,17 @@ def open_matrix(
 
 
 def create_array(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> AnyArray:
-    """Make a file for an array that is filled in place; its memory is the file's."""
+    """Make a file for an array that is filled in place; its memory is the file's.
+
+    Raises:
+        OSError: There is no room for it: it is taken now where the system can, since a page that finds none later ends
+            the process.
+    """
     if 0 in shape:
         save_array(path, np.zeros(shape, dtype=dtype))
         return np.zeros(shape, dtype=dtype)
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array

@@ -479,6 +479,7 @@ def test_a_file_that_grows_too_large_is_not_mistaken_for_stdout(user: dict[str, 
     done = subprocess.run(["bash", "-c", limited], env=user, capture_output=True, text=True, timeout=120)
     assert done.returncode == 3
     assert f"error: output: the index {tmp_path / 'i'} cannot be written: File too large" in done.stderr
+    assert "make room, or choose another folder" in done.stderr
 
 
 def test_an_answer_into_a_closed_pipe_ends_quietly(user: dict[str, str]) -> None:
