@@ -21,7 +21,7 @@ _HEAD: Final = re.compile(rf"(?:({_KINDS}) )?((?:«[^«»]*»|[^\s«:(\[{{⦃]|:
 _OPENING: Final = "([{⦃⟨"
 _CLOSING: Final = ")]}⦄⟩"
 _FLAT: Final = r"[^()\[\]{}⦃⦄⟨⟩«]*"
-_MARK: Final = re.compile(rf"[(\[{{⦃⟨)\]}}⦄⟩«:](?:(?<=«)[^«»]*»|(?<=[(\[{{⦃⟨]){_FLAT}[)\]}}⦄⟩])?+")
+_MARK: Final = re.compile(rf"[(\[{{⦃⟨)\]}}⦄⟩«:](?:(?<=«)[^«»]*»|(?<=[(\[{{⦃⟨]){_FLAT}[)\]}}⦄⟩])?")
 """Brackets (whole where nothing is nested in them), quoted names and colons. The pattern begins with one set, which
 makes searching several times faster than a choice of patterns would."""
 

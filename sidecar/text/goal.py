@@ -28,7 +28,7 @@ from sidecar.text.words import IDENTIFIER, is_sort, line_words, local_names, men
 
 _TURNSTILE: Final = re.compile("⊢(?!ₛ)")
 _ASCII_TURNSTILE: Final = re.compile(r"(?:^|(?<=\s))\|-(?=\s)", re.MULTILINE)
-_NAMES: Final = rf"{IDENTIFIER}(?: {IDENTIFIER})*+"
+_NAMES: Final = rf"{IDENTIFIER}(?>(?: {IDENTIFIER})*)"
 _HYPOTHESIS_LINE: Final = re.compile(rf" *{_NAMES} : ")
 _NAME: Final = re.compile(IDENTIFIER)
 _TAG: Final = re.compile(r"case\b[^:]*|[0-9]+ goals?(?: \(.*\))?|No goals")

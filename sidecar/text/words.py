@@ -33,8 +33,8 @@ _SUPERSCRIPTS: Final = "²³¹ʰ-ʸˠ-ˤᴬ-ᵡᵸᶛ-ᶿ⁰ⁱ⁴-⁹ⁿ"
 _SUBSCRIPTS: Final = "₀-₉ₐ-ₜᵢ-ᵪⱼ"
 _FIRST: Final = rf"[^\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ]"
 _REST: Final = rf"[^\W{_SUPERSCRIPTS}λΠΣ]"
-_COMPONENT: Final = rf"(?:(?:[A-Za-z_]|{_FIRST})(?:[A-Za-z0-9_'!?]++|{_REST}++)*+|«[^«»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
-IDENTIFIER: Final = rf"{_COMPONENT}(?:\.{_COMPONENT})*+"
+_COMPONENT: Final = rf"(?:(?:[A-Za-z_]|{_FIRST})(?>(?:[A-Za-z0-9_'!?]++|{_REST}++)*)|«[^«»]*»)(?:✝[{_SUPERSCRIPTS}]*+)?"
+IDENTIFIER: Final = rf"{_COMPONENT}(?>(?:\.{_COMPONENT})*)"
 """Pattern of a name as Lean prints it, daggers included."""
 
 _LEVEL: Final = rf"(?:\((?:[^()]|\([^()]*\))*\)|[0-9]+|(?:[A-Za-z]|u_{_REST}+|[uvw]{_REST}{{1,2}})(?!{_REST})(?! :))"
@@ -64,9 +64,9 @@ _ASCII_SYMBOLS: Final = "".join(
     if all(atom[0] != character for atom in _HOLD_LETTERS)
 )
 _SYMBOLS: Final = (
-    rf"(?:[{_ASCII_SYMBOLS}]++"
+    rf"(?>(?:[{_ASCII_SYMBOLS}]++"
     rf"|(?={_first_characters(_HOLD_LETTERS)})(?:{_longest_first(_HOLD_LETTERS)})"
-    rf"|(?!«)[\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ])++"
+    rf"|(?!«)[\W{_SUPERSCRIPTS}{_SUBSCRIPTS}λΠΣ])+)"
 )
 _TOKEN: Final = re.compile(
     rf"(?=[TS])(?:{_SORT})"
@@ -236,7 +236,7 @@ def _without_brackets(line: str) -> str:
     return line
 
 
-_NAMES: Final = rf"({IDENTIFIER}(?: {IDENTIFIER})*+)"
+_NAMES: Final = rf"({IDENTIFIER}(?>(?: {IDENTIFIER})*))"
 _BOUND: Final = re.compile(rf"(?:[∀∃∑∏⋃⋂⨆⨅∫⨍λ][ᶠᵐ⁻!']?|\bfun) ?\(?{_NAMES}|[(\[{{⦃]{_NAMES} [:|]")
 """Names behind a binder, and those at the start of a bracket before a colon or the bar of a set."""
 
