@@ -51,6 +51,28 @@ def test_a_broken_line_is_named(tmp_path: Path, text: str) -> None:
         list(read_pairs(tmp_path, "valid"))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"premises": "abc"}, "line 2: TypeError premises is 'abc', not a list"),
+        ({"premises": ["a", 5]}, "line 2: TypeError the state, or one of the premises, is not a text"),
+        ({"state": 5}, "line 2: TypeError the state"),
+        ({"name": None}, "line 2: TypeError name is None, not a text"),
+    ],
+)
+def test_a_field_of_another_kind_is_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    _write(tmp_path, json.dumps(ROW) + "\n" + json.dumps({**ROW, **change}) + "\n")
+    with pytest.raises(SidecarError, match=message):
+        list(read_pairs(tmp_path, "valid"))
+
+
+def test_what_is_not_utf_8_is_named_with_its_file(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "pairs-valid-000.jsonl.gz", "wb") as file:
+        file.write(json.dumps(ROW).encode() + b"\n\xff\n")
+    with pytest.raises(SidecarError, match=r"pairs-valid-000\.jsonl\.gz, after line \d: .*utf-8"):
+        list(read_pairs(tmp_path, "valid"))
+
+
 def test_a_cut_off_file_is_noticed(tmp_path: Path) -> None:
     _write(tmp_path, (json.dumps(ROW) + "\n") * 2_000, cut=12)
     with pytest.raises(SidecarError, match="cut off after line"):

@@ -188,6 +188,7 @@ def test_overlaps_are_found_whatever_the_white_space() -> None:
 
 
 def test_no_shipped_model_was_trained_on_what_it_is_evaluated_on() -> None:
+    assert {folder.name for folder in shipped_records()} == {"small", "static"}
     for folder in shipped_records():
         assert check(folder) == []
 
@@ -196,6 +197,13 @@ def test_no_shipped_model_was_trained_on_what_it_is_evaluated_on() -> None:
 def test_no_shipped_model_was_trained_on_the_real_evaluation_data(shared: Path) -> None:
     for folder in shipped_records():
         assert check(folder, shared / "data" / "premises") == []
+
+
+@pytest.mark.parametrize("name", ["probe_every", "log_every", "save_every"])
+def test_a_run_that_is_never_watched_is_refused(name: str) -> None:
+    with pytest.raises(SidecarError, match="0 is too small") as caught:
+        Watching(**{name: 0})
+    assert caught.value.field == name
 
 
 def test_a_run_on_other_data_is_refused(world: Path, finished: Path, tmp_path: Path) -> None:
@@ -255,6 +263,8 @@ def test_the_token_table_trains(world: Path, tmp_path: Path, phrases: int) -> No
     assert losses[3] < losses[1]
     encoder = load_encoder(str(tmp_path / "run" / MODEL))
     assert (tmp_path / "run" / MODEL / "phrases.txt").is_file() == bool(phrases)
+    # A static folder is trained on as it is.
+    assert presets.find_preset(str(tmp_path / "run" / MODEL)).static
     # What was written is what was trained, and can be trained on.
     weights = tmp_path / "run" / "checkpoints" / "checkpoint-3" / "model"
     again = load_base(weights, static=True, max_tokens=32)

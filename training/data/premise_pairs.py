@@ -60,6 +60,13 @@ def read_pairs(folder: Path, split: str, *, include_weak: bool = True) -> Iterat
                 field="data",
                 hint="copy the file again",
             ) from error
+        except UnicodeDecodeError as error:
+            raise SidecarError(
+                "bad_request",
+                f"{path.name}, after line {number}: {error}",
+                field="data",
+                hint="copy the file again",
+            ) from error
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise SidecarError(
                 "bad_request",
@@ -70,13 +77,19 @@ def read_pairs(folder: Path, split: str, *, include_weak: bool = True) -> Iterat
 
 
 def _example(row: dict[str, Any], include_weak: bool) -> PremiseExample:
+    for field, kind in (("name", str), ("module", str), ("statement", str), ("premises", list)):
+        if not isinstance(row[field], kind):
+            raise TypeError(f"{field} is {row[field]!r:.80}, not a {'text' if kind is str else 'list'}")
+    state = row.get("state_fq") or row["state"]
+    if not isinstance(state, str) or not all(isinstance(name, str) for name in row["premises"]):
+        raise TypeError("the state, or one of the premises, is not a text")
     weak = set() if include_weak else set(row.get("weak", ()))
     names = dict.fromkeys(name for name in row["premises"] if name not in weak and name != row["name"])
     return PremiseExample(
         theorem=row["name"],
         module=row["module"],
         line=row.get("line"),
-        state=row.get("state_fq") or row["state"],
+        state=state,
         signature=row["statement"],
         positives=tuple(Positive(name) for name in names),
         proof="tactic" if row["tactics"] else "term",

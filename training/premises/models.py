@@ -189,7 +189,7 @@ def load_base(
     if static:
         module = _table(folder, described)
     elif described.type == "static":
-        raise _untrainable(folder, "it is a token table", "use --preset static --from FOLDER")
+        raise _untrainable(folder, "it is a token table", "give --preset its folder")
     else:
         module = _backbone(folder / described.weights, description, layers, dropout)
     return TrainedModel(SentenceTransformer(modules=[module], device="cpu"), description, tokenizer, text, phrases)

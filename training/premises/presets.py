@@ -5,10 +5,11 @@ In: a preset's name. Out: a `Preset`: where the weights come from and the defaul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from sidecar.encoder.folder import read_description
 from sidecar.encoder.load import HUB, hub_folder
 from sidecar.errors import SidecarError
 
@@ -71,6 +72,9 @@ def find_preset(name: str) -> Preset:
     """
     if name in PRESETS:
         return PRESETS[name]
+    if Path(name).is_dir() and read_description(Path(name)).type == "static":
+        # It may have phrases already, and learns no others.
+        return replace(PRESETS["static"], name=name, base=name, phrases=0)
     if name.startswith(HUB) or Path(name).is_dir():
         return Preset(name, name)
     raise SidecarError(

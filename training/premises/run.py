@@ -13,13 +13,14 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from sidecar.corpus.source import open_corpus
 from sidecar.encoder.base import Purpose
 from sidecar.encoder.phrases import count_phrases, phrases_text
+from sidecar.errors import SidecarError
 from sidecar.progress import Progress
 from sidecar.text.clean import one_line
 from sidecar.text.fingerprint import text_fingerprint
@@ -74,6 +75,9 @@ class Places:
     evaluation_queries: tuple[Path, ...] = ()
 
 
+_LEAST: Final = {"probe_goals": 0, "probe_premises": 0, "probe_every": 1, "log_every": 1, "save_every": 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Watching:
     """How a run is watched; changes nothing about its result.
@@ -88,6 +92,14 @@ class Watching:
     probe_every: int = 100
     log_every: int = 10
     save_every: int = 100
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can use."""
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise SidecarError(
+                    "bad_request", f"{getattr(self, name)} is too small", field=name, hint=f"give at least {least}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
