@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sidecar.chat import ChatEndpoint, ChatSettings
+from sidecar.errors import SidecarError
 from sidecar.text.query import query_text
 from tests.endpoint import Endpoint, Said
 from training.search.arms import Arm
@@ -80,3 +81,27 @@ def test_what_is_written_about(retriever: Retriever) -> None:
     assert index.target[rows].all()
     assert not index.deprecated[rows].any()
     assert len(set(found)) == len(found) > 300
+
+
+@pytest.mark.parametrize("harm", ["marker behind", "no marker"])
+def test_a_kill_between_samples_and_marker_doubles_nothing(
+    retriever: Retriever, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    monkeypatch.setattr("training.search.writing.BATCH", 4)
+    writer = StandinWriter(Policy.untrained(), retriever, 1)
+    whole = written(retriever, writer, tmp_path / "whole", names)
+    marker = tmp_path / "cut" / "written.json"
+    written(retriever, writer, tmp_path / "cut", names[:4])
+    before = marker.read_text()
+    written(retriever, writer, tmp_path / "cut", names[:8])
+    if harm == "no marker":
+        marker.unlink()
+    else:
+        marker.write_text(before)
+    assert written(retriever, writer, tmp_path / "cut", names) == whole
+
+
+def test_a_marker_that_was_cut_off_is_said(retriever: Retriever, names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "written.json").write_text('{"decl')
+    with pytest.raises(SidecarError, match=r"written\.json cannot be read"):
+        written(retriever, StandinWriter(Policy.untrained(), retriever, 1), tmp_path, names)

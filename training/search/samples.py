@@ -96,6 +96,19 @@ class SampleWriter:
         beside.replace(path)
         self._waiting = []
 
+    @property
+    def number(self) -> int:
+        """Number of the newest file; a checkpoint that records it knows which samples it holds."""
+        return self._number
+
+    def set_aside_after(self, number: int) -> None:
+        """Rename this rank's files that are newer than a checkpoint, so that they are no samples any more."""
+        for file in sample_files(self._folder):
+            _, found, rank = file.stem.split("-")
+            if int(found) > number and int(rank) == self._rank:
+                file.replace(file.with_name(f"{file.name}.unfinished"))
+        self._number = min(self._number, number)
+
     def __enter__(self) -> SampleWriter:
         return self
 

@@ -222,7 +222,10 @@ def write_all(writer: QueryWriter, scorer: Scorer, names: Sequence[str], output:
         per: Queries a declaration.
     """
     marker = output / "written.json"
-    done: int = json.loads(marker.read_text())["declarations"] if marker.is_file() else 0
+    done, samples = _written(marker)
+    if samples is not None:
+        # A block that was flushed after the marker is written again; it must not count twice.
+        scorer.writer.set_aside_after(samples)
     with Progress("declarations written about", len(names), done) as progress:
         for start in range(done, len(names), BATCH):
             part = names[start : start + BATCH]
@@ -234,6 +237,23 @@ def write_all(writer: QueryWriter, scorer: Scorer, names: Sequence[str], output:
                 step=-1,
             )
             scorer.writer.flush()
-            marker.write_text(json.dumps({"declarations": start + len(part)}) + "\n")
+            beside = marker.with_suffix(".writing")
+            beside.write_text(json.dumps({"declarations": start + len(part), "samples": scorer.writer.number}) + "\n")
+            beside.replace(marker)
             progress.advance(len(part))
     logger.info("%s", scorer.counts)
+
+
+def _written(marker: Path) -> tuple[int, int | None]:
+    """Declarations that are done, and the number of the newest file of samples that belongs to them; None where a
+    marker of an earlier version does not say.
+    """
+    if not marker.is_file():
+        return 0, 0
+    try:
+        body = json.loads(marker.read_text(encoding="utf-8"))
+        return int(body["declarations"]), body.get("samples")
+    except (ValueError, LookupError, TypeError) as error:
+        raise SidecarError(
+            "bad_request", f"{marker} cannot be read: {error}", field="output", hint="give another folder"
+        ) from error
