@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,26 @@ def test_an_interrupted_run_ends_as_one_that_was_not(retriever: Retriever, names
         train(stopping, names, tmp_path / "cut", SETTINGS)
     resumed = trained(retriever, names, tmp_path / "cut")
     assert all(np.array_equal(whole.scores[site], resumed.scores[site]) for site in SITES)
+    assert rewards(tmp_path / "cut") == rewards(tmp_path / "whole")
+    assert list(read_samples(tmp_path / "cut" / "samples")) == list(read_samples(tmp_path / "whole" / "samples"))
+
+
+@pytest.mark.parametrize("harm", ["checkpoint behind", "no checkpoint"])
+def test_a_kill_between_samples_and_checkpoint_changes_nothing(
+    retriever: Retriever, names: list[str], tmp_path: Path, harm: str
+) -> None:
+    whole = trained(retriever, names, tmp_path / "whole")
+    checkpoint = tmp_path / "cut" / "generator.json"
+    trained(retriever, names, tmp_path / "cut", replace(SETTINGS, steps=2))
+    before = checkpoint.read_text()
+    trained(retriever, names, tmp_path / "cut", replace(SETTINGS, steps=4))
+    if harm == "no checkpoint":
+        checkpoint.unlink()
+    else:
+        checkpoint.write_text(before)
+    resumed = trained(retriever, names, tmp_path / "cut")
+    assert all(np.array_equal(whole.scores[site], resumed.scores[site]) for site in SITES)
+    assert list(read_samples(tmp_path / "cut" / "samples")) == list(read_samples(tmp_path / "whole" / "samples"))
     assert rewards(tmp_path / "cut") == rewards(tmp_path / "whole")
 
 

@@ -109,12 +109,18 @@ class Policy:
                 "bad_request", f"{file} is no stand-in generator: {error}", field="generator", hint="train it again"
             ) from error
 
-    def write(self, file: Path) -> None:
-        """Write the scores, as one file that is whole at any time."""
+    def write(self, file: Path, reached: Mapping[str, int] | None = None) -> None:
+        """Write the scores, as one file that is whole at any time.
+
+        Args:
+            file: Where.
+            reached: How far training has come, for a run that goes on from the file.
+        """
         body = {
             "format": FORMAT,
             "options": SITES,
             "scores": {site: rows.tolist() for site, rows in self.scores.items()},
+            **({} if reached is None else {"reached": dict(reached)}),
         }
         file.parent.mkdir(parents=True, exist_ok=True)
         beside = file.with_suffix(".writing")

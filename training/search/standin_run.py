@@ -62,8 +62,9 @@ def train(
         settings: How.
         start: Where to begin, instead of even choices.
     """
-    state, file = output / "state.json", output / GENERATOR
-    done = json.loads(state.read_text())["step"] if state.is_file() and file.is_file() else 0
+    file = output / GENERATOR
+    done, samples = _reached(file)
+    scorer.writer.set_aside_after(samples)
     policy = Policy.read(file) if done else start or Policy.untrained()
     _forget_after(output / METRICS, done)
     rarity = word_rarity(scorer.retriever.index)
@@ -75,8 +76,7 @@ def train(
             progress.advance()
             if step % settings.save_every == 0 or step == settings.steps:
                 scorer.writer.flush()
-                policy.write(file)
-                state.write_text(json.dumps({"step": step}) + "\n")
+                policy.write(file, {"step": step, "samples": scorer.writer.number})
     return policy
 
 
@@ -115,6 +115,15 @@ def _step(
         "tokens": float(np.mean([sample.tokens for sample in samples])),
         **{f"entropy/{site}": round(value, 4) for site, value in policy.entropies().items()},
     }
+
+
+def _reached(file: Path) -> tuple[int, int]:
+    """The step of a checkpoint, and the number of the newest file of samples that it holds."""
+    if not file.is_file():
+        return 0, 0
+    Policy.read(file)  # says so when the file is no generator
+    reached = json.loads(file.read_text(encoding="utf-8")).get("reached", {})
+    return int(reached.get("step", 0)), int(reached.get("samples", 0))
 
 
 def _forget_after(file: Path, step: int) -> None:
