@@ -57,6 +57,18 @@ def test_a_generator_its_queries_a_retriever_and_figures(retriever: Retriever, q
     assert "search" in said
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_that_nothing_is_kept_out_is_said(
+    retriever: Retriever, queries: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, given: bool
+) -> None:
+    evaluation = ("--evaluation", queries) if given else ()
+    run(
+        *("generator", "--index", retriever.index.folder, "--output", tmp_path / "g", "--steps", "1"),
+        *("--train-only", *evaluation),
+    )
+    assert ("nothing is kept out" in caplog.text) is not given
+
+
 def test_a_tiny_model(tmp_path: Path) -> None:
     run("tiny", EXAMPLE_FOLDER, "--output", tmp_path / "m")
     assert (tmp_path / "m" / "config.json").is_file()

@@ -1,10 +1,13 @@
 """`python -m training search`: the commands of short-query search.
 
-In: options. Out: folders of runs, indexes, figures. Every command shows progress, and given again it goes on.
+In: options. Out: folders of runs, indexes, figures. Every command shows progress. `rounds` given again skips what is
+done and begins a stage anew whose inputs have changed. `retriever`, `generator` and `write` given again go on in their
+folder, and do not look whether their options and inputs are the same: give other ones another folder.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,11 +25,17 @@ if TYPE_CHECKING:
     from training.data.questions import Forbidden
     from training.search.scoring import Scorer
 
+logger = logging.getLogger(__name__)
+
 search = typer.Typer(no_args_is_help=True, help="Short-query search: generate queries, train on them, judge.")
 
 _CORPUS = typer.Argument(help="the corpus, in any format that `lean-sidecar index build` reads")
 _GIVEN = typer.Option(help="file of queries with right answers to train on; may be given again")
 _EVALUATION = typer.Option(help="file of queries to judge by; nothing of theirs is trained on; may be given again")
+_KEPT_OUT = typer.Option(
+    help="file of queries to judge by; nothing of theirs is trained on; may be given again; "
+    "without one nothing is kept out, and no evaluation of what is trained means anything"
+)
 _OUTPUT = typer.Option(help="folder of the run")
 _JUDGE = typer.Option(help="words, the folder of a language model, or MODEL@ADDRESS of an endpoint")
 _GENERATOR = typer.Option(help="standin, or a language model: a folder, or hub:owner/model")
@@ -106,7 +115,7 @@ def retriever(
     generated: Annotated[
         list[Path] | None, typer.Option(help="folder of generated queries; may be given again")
     ] = None,
-    evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
+    evaluation: Annotated[list[Path] | None, _KEPT_OUT] = None,
     arm: Annotated[Arm, typer.Option(help="which generated queries are kept")] = Arm.BOTH,
     max_tokens: Annotated[int | None, typer.Option(help="longer texts are cut")] = None,
     batch: Annotated[int | None, typer.Option(help="pairs of a batch, over all ranks")] = None,
@@ -127,7 +136,7 @@ def retriever(
     from itertools import chain
 
     from sidecar.index.index import Index
-    from training.data.questions import Forbidden, allowed
+    from training.data.questions import allowed
     from training.search.pairs import first_pairs, kept_pairs
     from training.search.retrieval import RetrievalSettings, read_prompts, train
 
@@ -147,7 +156,7 @@ def retriever(
     )
     with Index.open(index) as opened:
         found = chain(first_pairs(opened, _queries(given or ())), kept_pairs(generated or (), opened, arm))
-        pairs, dropped = allowed(found, Forbidden(_queries(evaluation or ())))
+        pairs, dropped = allowed(found, _kept_out(evaluation))
         typer.echo(f"{len(pairs)} pairs; {dropped} that an evaluation asks or wants were left out")
         train(settings, pairs, opened, output)
 
@@ -173,7 +182,7 @@ def generator(
     per_minute: Annotated[float, _PER_MINUTE] = 0.0,
     arm: Annotated[Arm, typer.Option(help="what the reward looks at")] = Arm.BOTH,
     given: Annotated[list[Path] | None, _GIVEN] = None,
-    evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
+    evaluation: Annotated[list[Path] | None, _KEPT_OUT] = None,
     steps: Annotated[int | None, typer.Option(help="steps")] = None,
     vllm: Annotated[bool | None, _VLLM] = None,
     then_write: Annotated[bool, typer.Option("--write/--train-only", help="write queries when it is trained")] = True,
@@ -208,7 +217,7 @@ def write(
     judge: Annotated[str, _JUDGE] = "words",
     per_minute: Annotated[float, _PER_MINUTE] = 0.0,
     arm: Annotated[Arm, typer.Option(help="what the reward looks at")] = Arm.BOTH,
-    evaluation: Annotated[list[Path] | None, _EVALUATION] = None,
+    evaluation: Annotated[list[Path] | None, _KEPT_OUT] = None,
     per: Annotated[int, typer.Option(min=1, help="queries about each declaration")] = 1,
     seed: Annotated[int, typer.Option()] = 0,
 ) -> None:
@@ -319,18 +328,26 @@ def _scoring(
     judge_all: bool,
 ) -> Iterator[tuple[Scorer, Forbidden, list[str]]]:
     """What gives rewards, what an evaluation forbids, and the declarations that are written about."""
-    from training.data.questions import Forbidden
     from training.search.judges import make_judge
     from training.search.retriever import Retriever
     from training.search.samples import SampleWriter
     from training.search.scoring import Scorer
     from training.search.writing import targets
 
-    forbidden = Forbidden(_queries(evaluation or ()))
+    forbidden = _kept_out(evaluation)
     with _open(index) as (opened, encoder), SampleWriter(samples, _rank()) as writer:
         asked = make_judge(judge, opened, samples.parent / "judge", per_minute=per_minute)
         scorer = Scorer(Retriever(opened, encoder), asked, arm, writer, judge_all=judge_all)
         yield scorer, forbidden, [name for name in targets(opened) if name not in forbidden.names]
+
+
+def _kept_out(evaluation: Sequence[Path] | None) -> Forbidden:
+    """What an evaluation forbids; a warning where none is given."""
+    from training.data.questions import Forbidden
+
+    if not evaluation:
+        logger.warning("no --evaluation is given: nothing is kept out, so what is trained may have seen any query set")
+    return Forbidden(_queries(evaluation or ()))
 
 
 def _rank() -> int:
