@@ -76,7 +76,8 @@ class CodeProducts:
     def __init__(self, codes: CodeArray, threads: int = 1) -> None:
         self._codes = codes
         self._parts = PARTS_PER_THREAD * threads if threads > 1 else 1
-        self._pool = ThreadPoolExecutor(threads, "products", _use_one_thread)
+        self._pool = ThreadPoolExecutor(threads, "products")
+        _use_one_thread_each(self._pool, threads)
 
     def of(self, queries: CodeArray, rows: int) -> ProductArray:
         """Inner products (int32, shape (queries, rows)) of queries (shape (queries, width)) with the first rows."""
@@ -97,16 +98,28 @@ class CodeProducts:
         return result
 
 
-def _use_one_thread() -> None:
-    """A thread of a pool works alone: torch would otherwise share each part among as many again.
+_ONE_AT_A_TIME: Final = threading.Lock()
 
-    torch remembers the number for this thread, and for threads that use torch for the first time later; only these must
-    not be changed.
+
+def _use_one_thread_each(pool: ThreadPoolExecutor, threads: int) -> None:
+    """Each thread of a pool works alone: torch would otherwise share each part among as many again.
+
+    torch remembers the number for the thread that sets it, and for threads that use torch for the first time later;
+    only these must not be changed. So all threads begin at once, here, and the number is put back when the last has set it:
+    where a thread sets it when its first work comes, another that begins meanwhile takes it for everybody's.
     """
     import torch
 
-    others = torch.get_num_threads()
-    torch.set_num_threads(1)
-    restoring = threading.Thread(target=torch.set_num_threads, args=(others,))
-    restoring.start()
-    restoring.join()
+    all_here = threading.Barrier(threads)
+
+    def begin(_: int) -> None:
+        all_here.wait()  # so that each thread of the pool comes here once
+        torch.get_num_threads()  # by which it takes the number of all; else it would do so later
+        torch.set_num_threads(1)
+
+    with _ONE_AT_A_TIME:
+        others = torch.get_num_threads()
+        list(pool.map(begin, range(threads)))
+        restoring = threading.Thread(target=torch.set_num_threads, args=(others,))
+        restoring.start()
+        restoring.join()

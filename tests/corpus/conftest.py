@@ -19,7 +19,10 @@ def pages(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """The real doc-gen4 pages."""
     folder = tmp_path_factory.mktemp("pages")
     with tarfile.open(shared / "data" / "docgen-pages" / "pages.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:  # Python before 3.11.4
+            archive.extractall(folder)
     return open_corpus(folder)
 
 

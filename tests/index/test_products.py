@@ -60,7 +60,7 @@ def test_multiplying_leaves_other_threads_alone() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        multiplying = CodeProducts(np.ones((100, 64), dtype=np.int8), 2)
+        multiplying = CodeProducts(np.ones((100, 64), dtype=np.int8), 8)
         multiplying.of(np.ones((1, 64), dtype=np.int8), 100)
         assert multiplying._pool.submit(torch.get_num_threads).result() == 1
         with ThreadPoolExecutor(1) as later:
