@@ -105,8 +105,8 @@ def _use_one_thread_each(pool: ThreadPoolExecutor, threads: int) -> None:
     """Each thread of a pool works alone: torch would otherwise share each part among as many again.
 
     torch remembers the number for the thread that sets it, and for threads that use torch for the first time later;
-    only these must not be changed. So all threads begin at once, here, and the number is put back when the last has set it:
-    where a thread sets it when its first work comes, another that begins meanwhile takes it for everybody's.
+    only these must not be changed. So all threads begin at once, here, and the number is put back when the last has set
+    it: where a thread sets it when its first work comes, another that begins meanwhile takes it for everybody's.
     """
     import torch
 
