@@ -29,6 +29,7 @@ from benchmarks.naive import naive_model
 from benchmarks.record import record
 from sidecar.client import Client
 from sidecar.index.index import Index
+from sidecar.index.manifest import ROLES
 from sidecar.launch import read_address
 from sidecar.settings import Settings
 from sidecar.text.declaration import wire_text
@@ -57,7 +58,9 @@ def main() -> None:
     options = parser.parse_args()
     figures: list[Figure] = []
     with Index.open(options.index) as index:
-        encoder = index.manifest.encoder_name
+        encoder, searches = (index.manifest.vector_entry(role).encoder for role in ROLES)
+        if encoder != searches:
+            encoder = "default"
         imports, share = _imports(index)
         goals = _goals(options.pairs, options.requests)
         queries = [example.query for example in read_queries(options.queries)][: options.requests]
