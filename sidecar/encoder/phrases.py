@@ -9,7 +9,7 @@ Tricks for Efficient Text Classification", with a counted vocabulary in place of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -36,7 +36,7 @@ def numbered(phrases: Sequence[Phrase], first: int) -> dict[Phrase, int]:
     return {phrase: first + place for place, phrase in enumerate(phrases)}
 
 
-def phrases_text(phrases: Mapping[Phrase, int] | Sequence[Phrase]) -> str:
+def phrases_text(phrases: Iterable[Phrase]) -> str:
     """What the file holds."""
     return "".join(f"{one} {other}\n" for one, other in phrases)
 
